@@ -1,0 +1,93 @@
+package clustertest
+
+import (
+	"context"
+	"net"
+)
+
+// A Backend starts the nodes of a cluster. [Embedded] and [Processes] are the
+// two of this package; others can live elsewhere.
+type Backend interface {
+	// Name names the backend in errors and in the names of subtests.
+	Name() string
+
+	// Caps says what clusters of this backend can do.
+	Caps() Caps
+
+	// Launch starts the nodes that o asks for and joins them into one
+	// cluster. When it returns without an error every node serves all slots
+	// and every replica's link is up. When it fails, nothing it started is
+	// left running.
+	Launch(ctx context.Context, o Options) (Instance, error)
+}
+
+// An Instance is a running cluster as its backend sees it.
+type Instance interface {
+	// Servers are the nodes: the masters in order of their slots, then the
+	// replicas in the order of their masters.
+	Servers() []Server
+
+	// Dial opens a connection to an announced address, as a client does.
+	Dial(ctx context.Context, network, addr string) (net.Conn, error)
+
+	// Close stops every node and removes what Launch made. It may be called
+	// twice.
+	Close() error
+}
+
+// A Server is one node as its backend runs it. Methods that the backend does
+// not support return an error that matches [ErrNotSupported]. All methods may
+// be called concurrently.
+type Server interface {
+	// Addr is the announced host:port.
+	Addr() string
+
+	// DialDirect opens a connection that no fault applies to.
+	DialDirect(ctx context.Context) (net.Conn, error)
+
+	// Kill ends the node at once, as kill -9 does: its connections are reset,
+	// new ones are refused.
+	Kill() error
+	// Stop ends the node in an orderly way.
+	Stop(ctx context.Context) error
+	// Start starts a killed or stopped node again with the same node id and
+	// address, and returns when it answers.
+	Start(ctx context.Context) error
+
+	// Pause freezes the node: connections are accepted by the kernel and
+	// nothing is answered. Resume ends that.
+	Pause() error
+	Resume() error
+
+	// ResetConns resets every client connection of the node.
+	ResetConns() error
+
+	// Inject adds a fault.
+	Inject(f Fault) (Injection, error)
+
+	// FreezeView makes the node answer questions about the topology (and, on
+	// the embedded backend, route) as of now, until it is called with false.
+	FreezeView(frozen bool) error
+
+	// PauseReplication stops (or lets go on) what this replica receives from
+	// its master, so that a failover to it loses the writes made meanwhile.
+	PauseReplication(paused bool) error
+}
+
+// Caps says what a cluster can do. A method whose cap is false returns an
+// error that matches [ErrNotSupported].
+type Caps struct {
+	// Real: the nodes are real server processes, so figures about
+	// performance, failover and memory mean something.
+	Real bool
+	// InMemory: connections are net.Pipe pairs, usable in testing/synctest.
+	InMemory bool
+	// Faults: Inject, FreezeView and PauseReplication work.
+	Faults bool
+	// Persists: a killed and restarted master still has its data.
+	Persists bool
+	// ShardedPubSub: SSUBSCRIBE and SPUBLISH work.
+	ShardedPubSub bool
+	// Tracking: CLIENT TRACKING works.
+	Tracking bool
+}

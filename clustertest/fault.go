@@ -1,0 +1,39 @@
+package clustertest
+
+import "time"
+
+// A Fault is something that goes wrong with commands on one node. The zero
+// matching fields match everything; the fields below say what happens, and
+// may be combined (a delay before a lost reply).
+type Fault struct {
+	// Command matches a command by its name, case-insensitively ("GET").
+	// Empty matches every command.
+	Command string
+	// Key matches commands that name this key. Empty matches every command.
+	Key string
+	// Times is how many commands are hit before the fault ends by itself.
+	// Zero means until it is removed.
+	Times int
+
+	// Delay holds the command back this long before anything else.
+	Delay time.Duration
+	// Error is answered instead of executing the command, without the
+	// leading '-': "LOADING Redis is loading the dataset in memory".
+	Error string
+	// DropBefore resets the connection without executing the command.
+	DropBefore bool
+	// DropAfter executes the command and resets the connection without an
+	// answer: the caller cannot know whether it was applied.
+	DropAfter bool
+	// Truncate executes the command, sends this many bytes of the answer and
+	// resets the connection. Zero means the whole answer.
+	Truncate int
+}
+
+// An Injection is a fault at work on one node.
+type Injection interface {
+	// Hits is the number of commands hit so far.
+	Hits() int
+	// Remove ends the fault. It may be called twice.
+	Remove()
+}

@@ -1,0 +1,2 @@
+// Package hashtag computes cluster slots and hash tags.
+package hashtag

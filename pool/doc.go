@@ -1,0 +1,2 @@
+// Package pool makes cluster clients whose worst case is known.
+package pool
