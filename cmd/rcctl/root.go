@@ -46,6 +46,8 @@ Exit codes: 0 ok, 1 findings that fail, 2 wrong usage, 3 could not be done.`,
 		group string
 		cmd   *cobra.Command
 	}{
+		{groupDevelopment, newDemoCmd(a)},
+		{groupDevelopment, newLabCmd(a)},
 		{groupDevelopment, newVersionCmd(a)},
 	} {
 		c.cmd.GroupID = c.group
