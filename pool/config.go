@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"log/slog"
+	"net"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -36,10 +37,15 @@ type Config struct {
 	// NAT and containers. It applies to seeds, topology and redirects alike.
 	AddrMap map[string]string
 
+	// Dialer, when set, opens the connections instead of a net.Dialer. AddrMap,
+	// TLS and DialTimeout apply to it all the same. It must return when its
+	// context ends.
+	Dialer func(ctx context.Context, network, addr string) (net.Conn, error)
+
 	// PoolSize is the most connections per node. Zero means 100.
 	PoolSize int
 	// MinIdleConns is the number of ready connections kept per master. Zero
-	// means 20; -1 means none.
+	// means 20 (PoolSize if that is less); -1 means none.
 	MinIdleConns int
 	// MaxRetries is the number of further attempts per command over the whole
 	// cluster, redirects included. Zero means 3; -1 means none.
@@ -62,7 +68,8 @@ type Config struct {
 	// that nobody serves; what was found is logged as a warning.
 	AllowDegraded bool
 
-	// Tune, when set, has the last word on the options given to go-redis.
+	// Tune, when set, has the last word on the options given to go-redis. A
+	// Dialer set there replaces AddrMap, TLS and the Dialer above.
 	Tune func(*redis.ClusterOptions)
 
 	// Logger takes what an operator must know. nil means slog.Default().

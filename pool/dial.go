@@ -1,0 +1,97 @@
+package pool
+
+import (
+	"context"
+	"crypto/tls"
+	"net"
+	"time"
+)
+
+// dialer opens connections: to the address the AddrMap says, with TLS for the
+// announced name, within DialTimeout, and not after Close.
+type dialer struct {
+	cfg  Config
+	life context.Context
+	// hostFor names the host of a node that announced none, by its port.
+	hostFor func(port string) string
+	base    func(ctx context.Context, network, addr string) (net.Conn, error)
+}
+
+func newDialer(cfg Config, life context.Context, hostFor func(string) string) *dialer {
+	d := &dialer{cfg: cfg, life: life, hostFor: hostFor, base: cfg.Dialer}
+	if d.base == nil {
+		d.base = (&net.Dialer{KeepAlive: 15 * time.Second}).DialContext
+	}
+	return d
+}
+
+func (d *dialer) dial(ctx context.Context, network, addr string) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, d.cfg.DialTimeout)
+	defer cancel()
+	defer context.AfterFunc(d.life, cancel)()
+
+	announced := d.complete(addr)
+	conn, err := d.base(ctx, network, mapAddr(d.cfg.AddrMap, announced))
+	if err != nil || d.cfg.TLS == nil {
+		return conn, err
+	}
+	tc := tls.Client(conn, d.tlsConfig(announced))
+	if err := tc.HandshakeContext(ctx); err != nil {
+		_ = conn.Close()
+		return nil, &net.OpError{Op: "dial", Net: network, Addr: conn.RemoteAddr(), Err: &tlsError{err}}
+	}
+	return tc, nil
+}
+
+// tlsError marks a failed TLS handshake.
+type tlsError struct{ err error }
+
+func (e *tlsError) Error() string { return "TLS handshake: " + e.err.Error() }
+func (e *tlsError) Unwrap() error { return e.err }
+
+// Timeout makes the error a timeout where the handshake ran into one.
+func (e *tlsError) Timeout() bool { return isTimeout(e.err) }
+
+// complete fills in a host that a redirect left empty ("MOVED 1 :7000") or
+// unknown ("?").
+func (d *dialer) complete(addr string) string {
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil || (host != "" && host != "?") {
+		return addr
+	}
+	if h := d.hostFor(port); h != "" {
+		return net.JoinHostPort(h, port)
+	}
+	return addr
+}
+
+func (d *dialer) tlsConfig(announced string) *tls.Config {
+	c := d.cfg.TLS.Clone()
+	if c.ServerName == "" {
+		c.ServerName, _, _ = net.SplitHostPort(announced)
+	}
+	return c
+}
+
+// mapAddr is where to dial for an announced address: the entry for host:port,
+// else the one for the host, else the address itself. A value without a port
+// keeps the announced one.
+func mapAddr(m map[string]string, announced string) string {
+	if len(m) == 0 {
+		return announced
+	}
+	host, port, err := net.SplitHostPort(announced)
+	if err != nil {
+		return announced
+	}
+	to, ok := m[announced]
+	if !ok {
+		if to, ok = m[host]; !ok {
+			return announced
+		}
+	}
+	if _, _, err := net.SplitHostPort(to); err != nil {
+		return net.JoinHostPort(to, port)
+	}
+	return to
+}
