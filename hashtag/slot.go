@@ -1,5 +1,7 @@
 package hashtag
 
+import "strings"
+
 // Slots is the number of hash slots of a cluster.
 const Slots = 16384
 
@@ -9,36 +11,57 @@ const Slots = 16384
 //
 // Source: Redis Cluster specification, "Key distribution model".
 func Slot(key string) int {
-	if t, ok := Tag(key); ok {
-		key = t
+	var hi, lo uint64 // a short key as one big-endian number
+	switch n := uint(len(key)); {
+	case n > 16:
+		return slotOf(key)
+	case n >= 8:
+		hi, lo = be64(key)>>(128-8*n), be64(key[n-8:])
+	case n >= 4:
+		lo = be32(key)<<((8*n-32)&63) | be32(key[n-4:])
+	case n > 0:
+		lo = uint64(key[0])<<(8*n-8) | uint64(key[n/2])<<((8*n-8-n/2*8)&63) | uint64(key[n-1])
 	}
-	var crc uint16
-	for i := 0; i < len(key); i++ {
-		crc ^= uint16(key[i]) << 8
-		for range 8 {
-			if crc&0x8000 != 0 {
-				crc = crc<<1 ^ 0x1021
-			} else {
-				crc <<= 1
-			}
-		}
+	if hasBrace(hi) || hasBrace(lo) {
+		return slotOf(key)
 	}
-	return int(crc % Slots)
+	return int(crc16Words(hi, lo) % Slots)
 }
+
+// slotOf is Slot for long keys and for keys with braces.
+func slotOf(key string) int {
+	if tag, ok := Tag(key); ok {
+		key = tag
+	}
+	return int(crc16(key) % Slots)
+}
+
+// SlotBytes is [Slot] of a key held in a byte slice. It does not allocate and
+// does not keep the slice.
+func SlotBytes(key []byte) int { return Slot(view(key)) }
 
 // Tag is the part of a key that is hashed when it has a hash tag: what stands
 // between the first '{' and the first '}' after it, when that is not empty.
+// Without a hash tag the whole key is hashed, and ok is false.
 func Tag(key string) (tag string, ok bool) {
-	for i := 0; i < len(key); i++ {
-		if key[i] != '{' {
-			continue
-		}
-		for j := i + 1; j < len(key); j++ {
-			if key[j] == '}' {
-				return key[i+1 : j], j > i+1
-			}
-		}
+	i := strings.IndexByte(key, '{')
+	if i < 0 {
 		return "", false
 	}
-	return "", false
+	n := strings.IndexByte(key[i+1:], '}')
+	if n <= 0 {
+		return "", false
+	}
+	return key[i+1 : i+1+n], true
+}
+
+// SameSlot reports whether all keys are in one slot, so that one command,
+// script or transaction may name them all. It is true for no keys and for one.
+func SameSlot(keys ...string) bool {
+	for i := 1; i < len(keys); i++ {
+		if Slot(keys[i]) != Slot(keys[0]) {
+			return false
+		}
+	}
+	return true
 }

@@ -1,0 +1,87 @@
+package hashtag_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/rcctl/rcctl/hashtag"
+)
+
+// The slot function of go-redis v9.23.0 (internal/hashtag/hashtag.go, BSD
+// 2-Clause, Copyright 2013 The github.com/redis/go-redis Authors; CRC16
+// Copyright 2001-2010 Georges Menie, 2013 The Go Authors), kept here as the
+// reference: the package is internal there. Its table is filled by
+// goRedisTable instead of being written out.
+var goRedisTab = goRedisTable()
+
+func goRedisTable() (t [256]uint16) {
+	for b := range t {
+		crc := uint16(b) << 8
+		for range 8 {
+			if crc&0x8000 != 0 {
+				crc = crc<<1 ^ 0x1021
+			} else {
+				crc <<= 1
+			}
+		}
+		t[b] = crc
+	}
+	return t
+}
+
+func goRedisKey(key string) string {
+	if s := strings.IndexByte(key, '{'); s > -1 {
+		if e := strings.IndexByte(key[s+1:], '}'); e > 0 {
+			return key[s+1 : s+e+1]
+		}
+	}
+	return key
+}
+
+func goRedisSlot(key string) int {
+	if key == "" {
+		return rand.IntN(16384)
+	}
+	key = goRedisKey(key)
+	return int(goRedisCRC16(key)) % 16384
+}
+
+func goRedisCRC16(key string) (crc uint16) {
+	for i := 0; i < len(key); i++ {
+		crc = (crc << 8) ^ goRedisTab[(byte(crc>>8)^key[i])&0x00ff]
+	}
+	return
+}
+
+var slotImpls = []struct {
+	name string
+	slot func(string) int
+}{
+	{"rcctl", hashtag.Slot},
+	{"go-redis", goRedisSlot},
+}
+
+// BenchmarkSlot shows both functions side by side, on keys without a tag (by
+// length) and on a usual key with one.
+func BenchmarkSlot(b *testing.B) {
+	keys := map[string]string{"tag": "{user:1000}:profile"}
+	names := []string{"tag"}
+	for _, n := range []int{1, 4, 8, 16, 32, 64, 128, 256, 1024} {
+		name := fmt.Sprintf("len=%d", n)
+		names = append(names, name)
+		keys[name] = strings.Repeat("k", n)
+	}
+	for _, name := range names {
+		for _, impl := range slotImpls {
+			b.Run(name+"/impl="+impl.name, func(b *testing.B) {
+				key := keys[name]
+				b.ReportAllocs()
+				for b.Loop() {
+					impl.slot(key)
+				}
+			})
+		}
+	}
+}
