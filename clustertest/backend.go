@@ -38,6 +38,13 @@ type Instance interface {
 // A Server is one node as its backend runs it. Methods that the backend does
 // not support return an error that matches [ErrNotSupported]. All methods may
 // be called concurrently.
+//
+// Whatever Redis commands can do is not part of this interface: a [Cluster]
+// sends them on direct connections, with client name "clustertest". A backend
+// has to execute CLUSTER MYID, NODES, INFO, SLOTS, SETSLOT, FAILOVER,
+// GETKEYSINSLOT and COUNTKEYSINSLOT, MIGRATE with KEYS (and AUTH), INFO
+// replication (master_link_status), FLUSHALL, CONFIG SET, and AUTH and CLIENT
+// SETNAME as every client sends them.
 type Server interface {
 	// Addr is the announced host:port.
 	Addr() string
@@ -59,7 +66,8 @@ type Server interface {
 	Pause() error
 	Resume() error
 
-	// ResetConns resets every client connection of the node.
+	// ResetConns resets every client connection of the node, except direct
+	// ones.
 	ResetConns() error
 
 	// Inject adds a fault.

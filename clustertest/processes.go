@@ -1,8 +1,28 @@
 package clustertest
 
-import "context"
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+)
 
-// Processes runs each node as a redis-server or valkey-server process.
+// Processes runs each node as a redis-server or valkey-server process of
+// version 7 or newer.
+//
+// The nodes are children of this process and end with it, however it ends: on
+// Linux the kernel sees to it, elsewhere on Unix a small shell process. A
+// cluster takes a loopback address of its own on Linux; where only 127.0.0.1
+// exists, or with Options.Port, it takes ports of 127.0.0.1. Every node proves
+// by node id and process id that it is the one that was started before
+// anything is changed on it.
+//
+// Nodes keep nothing on disk unless Options.Config asks for it, so a master
+// that is killed and started again before a replica took over is empty.
 type Processes struct {
 	// Path is the server binary. Empty means redis-server, else
 	// valkey-server, from PATH.
@@ -21,5 +41,154 @@ func (p Processes) Caps() Caps {
 	return Caps{Real: true, Faults: p.Proxy, ShardedPubSub: true, Tracking: true}
 }
 
-// Launch implements [Backend].
-func (p Processes) Launch(ctx context.Context, o Options) (Instance, error) { panic("to be written") }
+// launchAttempts is how often Launch tries another address when a port that
+// was free is taken by the time the server binds it.
+const launchAttempts = 3
+
+// Launch implements [Backend]. The error matches [ErrNoServer] when there is
+// no server binary; otherwise it quotes the log of the node that failed, and
+// the logs are kept.
+func (p Processes) Launch(ctx context.Context, o Options) (Instance, error) {
+	path, err := p.find()
+	if err != nil {
+		return nil, err
+	}
+	for attempt := 1; ; attempt++ {
+		inst, err := p.launch(ctx, path, o)
+		if err == nil {
+			return inst, nil
+		}
+		if !errors.Is(err, errPortTaken) || attempt == launchAttempts || o.Port != 0 || ctx.Err() != nil {
+			return nil, err
+		}
+	}
+}
+
+// find returns the server binary.
+func (p Processes) find() (string, error) {
+	names := []string{"redis-server", "valkey-server"}
+	if p.Path != "" {
+		names = []string{p.Path}
+	}
+	for _, name := range names {
+		if path, err := exec.LookPath(name); err == nil {
+			return filepath.Abs(path)
+		}
+	}
+	if p.Path != "" {
+		return "", fmt.Errorf("Processes.Path is %q: %w there", p.Path, ErrNoServer)
+	}
+	return "", fmt.Errorf("%w on PATH: install one, set Processes.Path, or use Embedded", ErrNoServer)
+}
+
+// launch makes one attempt.
+func (p Processes) launch(ctx context.Context, path string, o Options) (_ *processes, err error) {
+	place, err := findPlace(ctx, o, p.Proxy)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp("", "clustertest-")
+	if err != nil {
+		return nil, err
+	}
+	inst := &processes{dir: dir, host: place.host}
+	defer func() {
+		if err != nil {
+			// The logs stay only if there is something to read in them.
+			if ctx.Err() == nil && !errors.Is(err, errPortTaken) {
+				err = fmt.Errorf("%w (logs: %s)", err, inst.keepLogs())
+			}
+			err = errors.Join(err, inst.Close())
+		}
+	}()
+	if inst.guard, err = startGuard(dir); err != nil {
+		return nil, err
+	}
+	inst.spawner = newSpawner()
+	for i := range o.nodes() {
+		s, err := newProcess(inst, path, place, i, o)
+		if err != nil {
+			return nil, err
+		}
+		inst.servers = append(inst.servers, s)
+	}
+	return inst, inst.form(ctx, o)
+}
+
+// processes is a running cluster of processes.
+type processes struct {
+	dir     string
+	host    string
+	servers []*process
+	spawner *spawner
+	guard   *guard
+
+	mu     sync.Mutex // guards what follows
+	keep   bool
+	closed bool
+}
+
+// Servers implements [Instance].
+func (inst *processes) Servers() []Server {
+	servers := make([]Server, len(inst.servers))
+	for i, s := range inst.servers {
+		servers[i] = s
+	}
+	return servers
+}
+
+// Dial implements [Instance].
+func (inst *processes) Dial(ctx context.Context, network, addr string) (net.Conn, error) {
+	var d net.Dialer
+	return d.DialContext(ctx, network, addr)
+}
+
+// keepLogs implements logKeeper.
+func (inst *processes) keepLogs() string {
+	inst.mu.Lock()
+	defer inst.mu.Unlock()
+	inst.keep = true
+	return inst.dir
+}
+
+// Close implements [Instance].
+func (inst *processes) Close() error {
+	inst.mu.Lock()
+	defer inst.mu.Unlock()
+	if inst.closed {
+		return nil
+	}
+	inst.closed = true
+	var wg sync.WaitGroup
+	errs := make([]error, len(inst.servers))
+	for i, s := range inst.servers {
+		wg.Go(func() { errs[i] = s.close() })
+	}
+	wg.Wait()
+	if inst.spawner != nil {
+		inst.spawner.close()
+	}
+	err := errors.Join(errs...)
+	if inst.keep {
+		err = errors.Join(err, removeAllBut(inst.dir, ".log"))
+	} else {
+		err = errors.Join(err, os.RemoveAll(inst.dir))
+	}
+	if inst.guard != nil {
+		inst.guard.close()
+	}
+	return err
+}
+
+// removeAllBut empties a folder except for files of one extension, without
+// going into subfolders for them.
+func removeAllBut(dir, ext string) error {
+	entries, err := os.ReadDir(dir)
+	errs := []error{err}
+	for _, e := range entries {
+		if filepath.Ext(e.Name()) != ext {
+			errs = append(errs, os.RemoveAll(filepath.Join(dir, e.Name())))
+		}
+	}
+	return errors.Join(errs...)
+}
