@@ -28,6 +28,9 @@ func (r *Reader) Wait() error {
 	return err
 }
 
+// Read reads bytes as they are, for what follows a PSYNC.
+func (r *Reader) Read(p []byte) (int, error) { return r.br.Read(p) }
+
 // ReadCommand reads one command: a multibulk request or an inline one. Empty
 // requests are passed over, as Redis does. The error is io.EOF at a clean end,
 // io.ErrUnexpectedEOF inside a command, or matches [ErrProtocol].
