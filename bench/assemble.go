@@ -27,7 +27,7 @@ func (r *runner) result(ended time.Time) *Result {
 		},
 		Redirects: Redirects{Client: r.clientRedirects(), Server: r.servers.redirects()},
 		Schedule: Schedule{
-			Lag: r.gen.lag.late.percentiles(), Interarrival: r.gen.lag.interarrival.percentiles(),
+			Lag: t.lag.percentiles(), Interarrival: r.gen.gaps.percentiles(),
 			QueuePeak: r.gen.peak.Load() * int64(r.opts.Pipeline), BusyHits: r.gen.busyHits.Load(),
 		},
 		Pool: r.engine.pools.use(), Generator: r.usage.result,

@@ -23,6 +23,7 @@ type generator struct {
 	measure  time.Time // the measured time starts
 	end      time.Time // and ends
 	drainFor time.Duration
+	sleeper  func() (nap func(time.Duration), release func())
 
 	next     atomic.Int64 // requests handed to a worker (open loop) or begun
 	started  atomic.Int64
@@ -33,7 +34,7 @@ type generator struct {
 	inFlight sync.Map     // worker number to *flight
 	stop     chan struct{}
 	stopOnce sync.Once
-	lag      lagRecorder
+	gaps     histogram // error of the time between two hand-overs; the dispatcher's own
 }
 
 // A flight is the request that a worker waits for.
@@ -42,13 +43,6 @@ type flight struct {
 	measured bool
 	due      time.Time
 	ops      int
-}
-
-// lagRecorder measures the dispatcher itself. Only the dispatcher writes.
-type lagRecorder struct {
-	mu           sync.Mutex
-	late         histogram // release after due, when a worker was free
-	interarrival histogram // error of the time between two releases
 }
 
 // drainTime is how long after its end a run waits for the requests that are
@@ -60,9 +54,9 @@ func newGenerator(o Options, send sender, rec *recorder, start time.Time) *gener
 	g := &generator{
 		opts: o, work: newWorkload(o), send: send, rec: rec,
 		measure: start.Add(o.Warmup), end: start.Add(o.Warmup + o.Duration),
-		drainFor: drainTime, stop: make(chan struct{}),
+		drainFor: drainTime, sleeper: preciseSleep, stop: make(chan struct{}),
 	}
-	g.lag.late, g.lag.interarrival = makeHistogram(), makeHistogram()
+	g.gaps = makeHistogram()
 	if o.Rate > 0 {
 		perSecond := o.Rate / float64(o.Pipeline)
 		g.pace = pace{start: start, every: 1e9 / perSecond}
@@ -86,7 +80,7 @@ func (g *generator) run(ctx context.Context) (unfinished int) {
 	}
 	done := make(chan struct{})
 	go func() { workers.Wait(); close(done) }()
-	limit := time.NewTimer(g.drainFor)
+	limit := time.NewTimer(g.patience(ctx))
 	defer limit.Stop()
 	select {
 	case <-done:
@@ -101,6 +95,15 @@ func (g *generator) run(ctx context.Context) (unfinished int) {
 		}
 	}
 	return g.giveUp()
+}
+
+// patience is how much longer requests in flight may take.
+func (g *generator) patience(ctx context.Context) time.Duration {
+	d := time.Until(g.end.Add(g.drainFor))
+	if ctx.Err() != nil {
+		d = min(d, time.Second)
+	}
+	return max(d, 300*time.Millisecond)
 }
 
 func (g *generator) stopNow() { g.stopOnce.Do(func() { close(g.stop) }) }
@@ -133,46 +136,49 @@ func (g *generator) giveUp() (unfinished int) {
 // are busy the hand-over waits and the schedule goes on: due times come from
 // arithmetic alone, so the queue is the difference of two numbers.
 func (g *generator) openLoop(ctx, sendCtx context.Context, workers *sync.WaitGroup) {
-	ch := make(chan int64)
+	ch := make(chan request)
 	defer close(ch)
-	if g.opts.Workers != Unlimited {
-		for w := range g.opts.Workers {
-			workers.Go(func() { g.openWorker(sendCtx, w, ch) })
-		}
+	spawned := 0
+	spawn := func(first *request) {
+		w := spawned
+		spawned++
+		workers.Go(func() { g.openWorker(sendCtx, w, first, ch) })
 	}
-	nap, release := preciseSleep()
+	for spawned < g.opts.Workers {
+		spawn(nil)
+	}
+	nap, release := g.sleeper()
 	defer release()
 	giveUpAt := g.end.Add(g.drainFor)
-	spawned := 0
-	var lastRelease time.Time
+	behind := false // a hand-over had to wait and the queue is not empty yet
+	var last time.Time
 	for i := int64(0); i < g.total; i++ {
 		due := g.pace.due(i)
-		waited := time.Now().Before(due)
+		behind = behind && time.Until(due) <= 0
 		if !sleepUntil(ctx, nap, due) {
 			return // interrupted: what is not due yet is no part of the run
 		}
 		now := time.Now()
-		if waited {
-			g.lag.record(now.Sub(due), now.Sub(lastRelease), g.pace.every, lastRelease.IsZero() || i <= g.first)
+		if !behind {
+			g.noteGap(i, last, now)
 		}
-		lastRelease = now
+		last = now
+		r := request{i, !behind}
 		select {
-		case ch <- i:
+		case ch <- r:
 		default:
-			if g.opts.Workers == Unlimited {
-				if spawned < maxInFlight {
-					w := spawned
-					spawned++
-					workers.Go(func() { g.openWorkerFrom(sendCtx, w, i, ch) })
-					break
+			switch {
+			case g.opts.Workers != Unlimited:
+				g.busyHits.Add(1)
+				behind, r.free = true, false
+				last = time.Time{} // the next gap is no work of the dispatcher
+				if !g.handOver(ctx, ch, r, now, giveUpAt) {
+					return
 				}
+			case spawned < maxInFlight:
+				spawn(&r)
+			default:
 				g.drop(i)
-				break
-			}
-			g.busyHits.Add(1)
-			lastRelease = time.Time{}
-			if !g.handOver(ctx, ch, i, now, giveUpAt) {
-				return
 			}
 		}
 		g.next.Store(i + 1)
@@ -181,17 +187,17 @@ func (g *generator) openLoop(ctx, sendCtx context.Context, workers *sync.WaitGro
 
 // handOver waits for a free worker. It reports false when the run is over:
 // the requests that were due by then are counted as dropped.
-func (g *generator) handOver(ctx context.Context, ch chan<- int64, i int64, now, giveUpAt time.Time) bool {
-	g.notePeak(now, i)
+func (g *generator) handOver(ctx context.Context, ch chan<- request, r request, now, giveUpAt time.Time) bool {
+	g.notePeak(now, r.number)
 	limit := time.NewTimer(time.Until(giveUpAt))
 	defer limit.Stop()
 	select {
-	case ch <- i:
+	case ch <- r:
 		return true
 	case <-ctx.Done():
 	case <-limit.C:
 	}
-	for last := min(g.pace.dueCount(time.Now()), g.total); i < last; i++ {
+	for i, last := r.number, min(g.pace.dueCount(time.Now()), g.total); i < last; i++ {
 		g.drop(i)
 	}
 	return false
@@ -217,27 +223,26 @@ func (g *generator) queue(now time.Time) int64 {
 	return max(min(g.pace.dueCount(now), g.total)-g.next.Load(), 0) * int64(g.opts.Pipeline)
 }
 
-func (l *lagRecorder) record(late, gap time.Duration, every float64, skipGap bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.late.record(late, 1)
-	if !skipGap {
-		l.interarrival.record((gap - time.Duration(every)).Abs(), 1)
+// noteGap records how far the time between two hand-overs is from the plan.
+func (g *generator) noteGap(i int64, last, now time.Time) {
+	if i > g.first && !last.IsZero() {
+		g.gaps.record((now.Sub(last) - time.Duration(g.pace.every)).Abs(), 1)
 	}
 }
 
-func (g *generator) openWorkerFrom(ctx context.Context, w int, first int64, ch <-chan int64) {
-	b := g.newBatch(w)
-	b.do(ctx, first, g.pace.due(first), first >= g.first)
-	for i := range ch {
-		b.do(ctx, i, g.pace.due(i), i >= g.first)
-	}
+// A request is what the dispatcher hands to a worker.
+type request struct {
+	number int64
+	free   bool // a worker was waiting for it
 }
 
-func (g *generator) openWorker(ctx context.Context, w int, ch <-chan int64) {
+func (g *generator) openWorker(ctx context.Context, w int, first *request, ch <-chan request) {
 	b := g.newBatch(w)
-	for i := range ch {
-		b.do(ctx, i, g.pace.due(i), i >= g.first)
+	if first != nil {
+		b.do(ctx, *first, g.pace.due(first.number), first.number >= g.first)
+	}
+	for r := range ch {
+		b.do(ctx, r, g.pace.due(r.number), r.number >= g.first)
 	}
 }
 
@@ -257,7 +262,7 @@ func (g *generator) closedLoop(ctx, sendCtx context.Context, workers *sync.WaitG
 				if !now.Before(g.end) {
 					return
 				}
-				b.do(sendCtx, g.next.Add(1)-1, now, !now.Before(g.measure))
+				b.do(sendCtx, request{number: g.next.Add(1) - 1}, now, !now.Before(g.measure))
 			}
 		})
 	}
@@ -285,10 +290,10 @@ func (g *generator) newBatch(w int) *batch {
 	return b
 }
 
-func (b *batch) do(ctx context.Context, i int64, due time.Time, measured bool) {
+func (b *batch) do(ctx context.Context, r request, due time.Time, measured bool) {
 	n := int64(len(b.ops))
 	for k := range b.ops {
-		b.ops[k] = b.g.work.at(i*n + int64(k))
+		b.ops[k] = b.g.work.at(r.number*n + int64(k))
 		b.out[k] = outcome{owner: -1, get: b.ops[k].op == OpGet}
 	}
 	b.flight.mu.Lock()
@@ -309,6 +314,6 @@ func (b *batch) do(ctx context.Context, i int64, due time.Time, measured bool) {
 	}
 	b.flight.ops = 0
 	if measured {
-		b.g.rec.add(b.worker, &sample{due: due, sent: sent, done: done, outcomes: b.out})
+		b.g.rec.add(b.worker, &sample{due: due, sent: sent, done: done, free: r.free, outcomes: b.out})
 	}
 }

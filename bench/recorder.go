@@ -44,7 +44,8 @@ func (h *histogram) at(percentile float64) int64 {
 // A tally is what was measured over some time.
 type tally struct {
 	service, intended, wait, failed histogram
-	operations, errors              uint64 // errors are among the operations
+	lag                             histogram // wait of requests that found a free worker
+	operations, errors              uint64    // errors are among the operations
 	hits, misses                    uint64
 	kinds                           map[string]uint64 // errors by kind
 	owners                          map[int]*ownerTally
@@ -58,7 +59,7 @@ type ownerTally struct {
 
 func newTally() *tally {
 	return &tally{
-		service: makeHistogram(), intended: makeHistogram(), wait: makeHistogram(), failed: makeHistogram(),
+		service: makeHistogram(), intended: makeHistogram(), wait: makeHistogram(), failed: makeHistogram(), lag: makeHistogram(),
 		kinds: map[string]uint64{}, owners: map[int]*ownerTally{},
 	}
 }
@@ -69,6 +70,7 @@ func (t *tally) moveTo(to *tally) {
 	t.intended.moveTo(&to.intended)
 	t.wait.moveTo(&to.wait)
 	t.failed.moveTo(&to.failed)
+	t.lag.moveTo(&to.lag)
 	to.operations += t.operations
 	to.errors += t.errors
 	to.hits += t.hits
@@ -102,6 +104,7 @@ func (o *ownerTally) add(b ownerTally) {
 // A sample is one finished request.
 type sample struct {
 	due, sent, done time.Time
+	free            bool      // a worker was free when the request was due
 	outcomes        []outcome // of each command
 }
 
@@ -166,6 +169,9 @@ func (r *recorder) add(worker int, s *sample) bool {
 	}
 	sh.t.operations += uint64(len(s.outcomes))
 	sh.t.wait.record(s.sent.Sub(s.due), len(s.outcomes))
+	if s.free {
+		sh.t.lag.record(s.sent.Sub(s.due), 1)
+	}
 	if good > 0 {
 		sh.t.service.record(service, good)
 		sh.t.intended.record(intended, good)

@@ -143,9 +143,10 @@ type ServerRedirects struct {
 	Ask   uint64 `json:"ask"`
 }
 
-// Schedule says how well an open loop kept its times. Lag is how late the
-// generator was when a worker was free, Interarrival the error of the time
-// between two requests. BusyHits are requests that found all workers busy.
+// Schedule says how well an open loop kept its times. Lag is how late requests
+// were sent for which a worker was free: the generator's own lateness.
+// Interarrival is the error of the time between two hand-overs to workers.
+// BusyHits are requests that found all workers busy.
 type Schedule struct {
 	Lag          Percentiles `json:"lag_us"`
 	Interarrival Percentiles `json:"interarrival_error_us"`
