@@ -1,0 +1,65 @@
+package health
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"slices"
+	"strings"
+	"syscall"
+)
+
+func count(r []SlotRange) (n int) {
+	for _, x := range r {
+		n += x.Count()
+	}
+	return n
+}
+
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// names joins a set, at most three of it.
+func names(set map[string]bool) string {
+	s := slices.Sorted(maps.Keys(set))
+	if len(s) > 3 {
+		return fmt.Sprintf("%s and %d more", strings.Join(s[:3], ", "), len(s)-3)
+	}
+	return strings.Join(s, ", ")
+}
+
+func orUnknown(s string) string {
+	if s == "" {
+		return "unknown"
+	}
+	return s
+}
+
+// netFix is what to do about an error that is neither a reply nor a timeout.
+func netFix(err error) string {
+	var dns *net.DNSError
+	text := err.Error()
+	switch {
+	case errors.As(err, &dns):
+		return "check the host name and the resolver"
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return "nothing listens there: start the server, or correct the address"
+	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):
+		return "no route from here: wrong address, or one of another network"
+	case strings.Contains(text, "does not look like a TLS handshake"):
+		return "this is a plain port: turn TLS off, or give the TLS port"
+	case strings.Contains(text, "x509:"):
+		return "the certificate does not fit: check CA, server name and expiry"
+	case strings.Contains(text, "tls:"):
+		return "TLS failed: check the port, the CA and the client certificate"
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET), strings.Contains(text, `\x15\x03`):
+		return "the server closed the connection: is it a TLS port, or does it protect itself (protected-mode, maxclients)?"
+	}
+	return ""
+}
