@@ -1,6 +1,11 @@
 package clustertest
 
-import "context"
+import (
+	"context"
+	"net"
+
+	"github.com/rcctl/rcctl/clustertest/internal/engine"
+)
 
 // Embedded runs the nodes inside this process. Nothing needs to be installed.
 type Embedded struct {
@@ -18,5 +23,44 @@ func (e Embedded) Caps() Caps {
 	return Caps{InMemory: e.InMemory, Faults: true, Persists: true}
 }
 
-// Launch implements [Backend].
-func (e Embedded) Launch(ctx context.Context, o Options) (Instance, error) { panic("to be written") }
+// Launch implements [Backend]. Without Options.Port the nodes listen on a
+// loopback address of their own where the system has one.
+func (e Embedded) Launch(ctx context.Context, o Options) (Instance, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	c, err := engine.Start(engine.Config{
+		Masters: o.Masters, Replicas: o.Replicas, NodeTimeout: o.NodeTimeout,
+		Directives: o.Config, Port: o.Port, InMemory: e.InMemory,
+	})
+	if err != nil {
+		return nil, err
+	}
+	i := &embeddedInstance{c: c}
+	for _, n := range c.Nodes() {
+		i.servers = append(i.servers, embeddedServer{n})
+	}
+	return i, nil
+}
+
+type embeddedInstance struct {
+	c       *engine.Cluster
+	servers []Server
+}
+
+func (i *embeddedInstance) Servers() []Server { return i.servers }
+func (i *embeddedInstance) Close() error      { return i.c.Close() }
+
+func (i *embeddedInstance) Dial(ctx context.Context, network, addr string) (net.Conn, error) {
+	return i.c.Dial(ctx, network, addr)
+}
+
+// embeddedServer makes a node of the engine a Server. An orderly stop is a
+// kill: nothing is lost here when a node ends.
+type embeddedServer struct{ *engine.Node }
+
+func (s embeddedServer) Stop(context.Context) error { return s.Kill() }
+
+func (s embeddedServer) Inject(f Fault) (Injection, error) {
+	return s.Node.Inject(engine.Fault(f)), nil
+}

@@ -1,0 +1,196 @@
+package engine
+
+import (
+	"sort"
+
+	"github.com/rcctl/rcctl/hashtag"
+)
+
+const noNode = -1
+
+// A topology is what the nodes agree on. It is never changed once it is
+// published; Cluster.update makes the next one.
+type topology struct {
+	epoch uint64
+	nodes []member
+	slots [hashtag.Slots]int16 // index of the owner, or noNode
+	// uncovered: a slot has no owner, or a failed one. minority: fewer than
+	// half of the masters that serve slots can be reached.
+	uncovered, minority bool
+}
+
+// A member is one node in the topology.
+type member struct {
+	id          string
+	master      int // index of its master, noNode for masters
+	configEpoch uint64
+	pfail, fail bool
+	// silent: the node is killed or frozen, though nobody says so yet.
+	silent bool
+}
+
+func (t *topology) clone() *topology {
+	c := *t
+	c.nodes = append([]member(nil), t.nodes...)
+	return &c
+}
+
+// judge derives uncovered and minority.
+func (t *topology) judge() {
+	t.uncovered = false
+	serving := make([]bool, len(t.nodes))
+	for _, o := range t.slots {
+		if o == noNode || t.nodes[o].fail {
+			t.uncovered = true
+		}
+		if o != noNode {
+			serving[o] = true
+		}
+	}
+	size, reachable := 0, 0
+	for i, s := range serving {
+		if s {
+			size++
+			if !t.nodes[i].fail && !t.nodes[i].pfail {
+				reachable++
+			}
+		}
+	}
+	t.minority = size > 0 && reachable < size/2+1
+}
+
+// size is the number of masters that serve slots, alive those of them that
+// are not silent.
+func (t *topology) size() (size, alive int) {
+	seen := make([]bool, len(t.nodes))
+	for _, o := range t.slots {
+		if o != noNode && !seen[o] {
+			seen[o] = true
+			size++
+			if !t.nodes[o].silent {
+				alive++
+			}
+		}
+	}
+	return size, alive
+}
+
+// replicas are the indexes of a master's replicas.
+func (t *topology) replicas(master int) []int {
+	var out []int
+	for i := range t.nodes {
+		if t.nodes[i].master == master {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// shard is the index of the master of the node's shard: itself for a master.
+func (t *topology) shard(i int) int {
+	if m := t.nodes[i].master; m != noNode {
+		return m
+	}
+	return i
+}
+
+// slotRange is a run of slots of one owner.
+type slotRange struct {
+	first, last int
+	owner       int
+}
+
+// ranges are the runs of owned slots in order.
+func (t *topology) ranges() []slotRange {
+	var out []slotRange
+	for s := 0; s < hashtag.Slots; {
+		o := t.slots[s]
+		e := s
+		for e+1 < hashtag.Slots && t.slots[e+1] == o {
+			e++
+		}
+		if o != noNode {
+			out = append(out, slotRange{s, e, int(o)})
+		}
+		s = e + 1
+	}
+	return out
+}
+
+func (t *topology) rangesOf(owner int) []slotRange {
+	var out []slotRange
+	for _, r := range t.ranges() {
+		if r.owner == owner {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+func (t *topology) owned(i int) int {
+	n := 0
+	for _, o := range t.slots {
+		if int(o) == i {
+			n++
+		}
+	}
+	return n
+}
+
+func (t *topology) indexOf(id string) int {
+	for i := range t.nodes {
+		if t.nodes[i].id == id {
+			return i
+		}
+	}
+	return noNode
+}
+
+// state is why the cluster is down in the eyes of node n, or "".
+func (t *topology) down(fullCoverage bool) bool {
+	return t.minority || fullCoverage && t.uncovered
+}
+
+// shardOrder are the indexes of the masters that own slots, in slot order,
+// then those without.
+func (t *topology) masters() []int {
+	first := map[int]int{}
+	for s := hashtag.Slots - 1; s >= 0; s-- {
+		if o := t.slots[s]; o != noNode {
+			first[int(o)] = s
+		}
+	}
+	var out []int
+	for i := range t.nodes {
+		if t.nodes[i].master == noNode {
+			out = append(out, i)
+		}
+	}
+	key := func(i int) int {
+		if s, ok := first[i]; ok {
+			return s
+		}
+		return hashtag.Slots
+	}
+	sort.SliceStable(out, func(a, b int) bool { return key(out[a]) < key(out[b]) })
+	return out
+}
+
+// spread gives the slots to the first masters evenly, in order, as redis-cli
+// --cluster create does.
+func (t *topology) spread(masters int) {
+	per := float64(hashtag.Slots) / float64(masters)
+	cursor := 0.0
+	first := 0
+	for i := range masters {
+		last := int(cursor + per - 1 + 0.5)
+		if last > hashtag.Slots-1 || i == masters-1 {
+			last = hashtag.Slots - 1
+		}
+		for s := first; s <= last; s++ {
+			t.slots[s] = int16(i)
+		}
+		first = last + 1
+		cursor += per
+	}
+}
