@@ -25,6 +25,7 @@ type Node struct {
 	clients []*redis.Client // one for each run of the node, the last in use
 	up      bool
 	paused  bool
+	elected time.Time // by [Cluster.Failover], the last time
 }
 
 func newNode(c *Cluster, srv Server) *Node {

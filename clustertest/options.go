@@ -57,6 +57,7 @@ var reserved = map[string]string{
 	"cluster-announce-ip":       "use Node.AnnounceHost",
 	"cluster-announce-port":     "use Processes.Proxy",
 	"cluster-announce-tls-port": "leave it out",
+	"replica-announce-port":     "leave it out",
 	"cluster-config-file":       "leave it out",
 	"cluster-enabled":           "leave it out, it is always on",
 	"cluster-node-timeout":      "use Options.NodeTimeout",

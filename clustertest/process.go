@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/rcctl/rcctl/clustertest/internal/proxy"
 )
 
 // A process is one node of [Processes]. It implements [Server].
@@ -31,6 +33,7 @@ type process struct {
 	announce string // what it announces
 	password string
 	control  *redis.Client
+	proxy    *proxy.Proxy // nil without Processes.Proxy
 
 	mu  sync.Mutex // held while the state of the process changes
 	cmd *exec.Cmd
@@ -52,6 +55,13 @@ func newProcess(inst *processes, path string, p place, i int, o Options) (*proce
 		password: o.Config["requirepass"],
 	}
 	s.control = newNodeClient(s, s.password)
+	if p.proxy != 0 {
+		nodeHost := p.host
+		if nodeHost == "127.0.0.1" {
+			nodeHost = "" // clients come from there too
+		}
+		s.proxy = proxy.New(s.announce, s.addr, nodeHost, &inst.replicas)
+	}
 	if err := os.Mkdir(s.dir, 0o700); err != nil {
 		return nil, err
 	}
@@ -66,6 +76,13 @@ func newNodeID() string {
 }
 
 func (s *process) confFile() string { return filepath.Join(s.dir, "redis.conf") }
+
+// bus is the announced address with the bus port, as nodes.conf has it.
+func (s *process) bus() string {
+	_, port, _ := net.SplitHostPort(s.addr) // made by JoinHostPort
+	data, _ := strconv.Atoi(port)
+	return fmt.Sprintf("%s@%d", s.announce, data+busOffset)
+}
 
 // Addr implements [Server].
 func (s *process) Addr() string { return s.announce }
@@ -101,7 +118,13 @@ func (s *process) launch(ctx context.Context, args ...string) error {
 	if err := s.spawn(args); err != nil {
 		return err
 	}
-	if err := s.prove(ctx); err != nil {
+	err := s.prove(ctx)
+	if err == nil && s.proxy != nil {
+		if err = s.proxy.Listen(); err != nil {
+			err = fmt.Errorf("proxy on %s: %w: %w", s.announce, errPortTaken, err)
+		}
+	}
+	if err != nil {
 		return errors.Join(err, s.Kill())
 	}
 	return nil
@@ -212,6 +235,9 @@ func (s *process) kill() error {
 		return err
 	}
 	<-s.done
+	if s.proxy != nil {
+		s.proxy.Stop()
+	}
 	return nil
 }
 
@@ -228,7 +254,7 @@ func (s *process) Stop(ctx context.Context) error {
 	}
 	select {
 	case <-s.done:
-		return nil
+		return s.kill() // ends what else belongs to it
 	case <-ctx.Done():
 		return errors.Join(fmt.Errorf("killed, it did not stop: %w", ctx.Err()), s.kill())
 	}
@@ -259,6 +285,10 @@ func (s *process) signal(send func(*os.Process) error) error {
 
 // ResetConns implements [Server].
 func (s *process) ResetConns() error {
+	if s.proxy != nil {
+		s.proxy.ResetClients()
+		return nil
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), answerTimeout)
 	defer cancel()
 	list, err := s.control.ClientList(ctx).Result()
@@ -286,18 +316,6 @@ func clientField(fields []string, prefix string) string {
 	}
 	return ""
 }
-
-// Inject implements [Server].
-func (s *process) Inject(Fault) (Injection, error) { return nil, errNoProxy }
-
-// FreezeView implements [Server].
-func (s *process) FreezeView(bool) error { return errNoProxy }
-
-// PauseReplication implements [Server].
-func (s *process) PauseReplication(bool) error { return errNoProxy }
-
-// errNoProxy is the answer of faults without a proxy.
-var errNoProxy = fmt.Errorf("processes without Processes.Proxy: %w", ErrNotSupported)
 
 // close ends the process and what belongs to it.
 func (s *process) close() error {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"maps"
-	"net"
 	"slices"
 	"strconv"
 	"strings"
@@ -39,6 +38,7 @@ func serverConf(o Options, p place, i int, s *process) []byte {
 	}
 	if p.proxy != 0 {
 		conf["cluster-announce-port"] = strconv.Itoa(p.announced(i))
+		conf["replica-announce-port"] = strconv.Itoa(p.announced(i))
 	}
 	if password := o.Config["requirepass"]; password != "" {
 		conf["masterauth"] = password
@@ -105,25 +105,22 @@ func nodesConf(o Options, servers []*process, ghosts []string, self *process) []
 		if id == self.id {
 			role = "myself," + role
 		}
-		host, port, _ := net.SplitHostPort(addr) // made by JoinHostPort
-		data, _ := strconv.Atoi(port)
-		fmt.Fprintf(&b, "%s %s:%d@%d %s %s 0 0 %d connected%s\n",
-			id, host, data, data+busOffset, role, master, epoch, slots)
+		fmt.Fprintf(&b, "%s %s %s %s 0 0 %d connected%s\n", id, addr, role, master, epoch, slots)
 	}
 	for i := range o.Masters {
 		first, last := o.slotRange(i)
 		slots := fmt.Sprintf(" %d-%d", first, last)
 		team := shard(o, servers, i)
 		if o.Replicas == 0 {
-			line(ghosts[i], net.JoinHostPort("127.0.0.1", "1"), "master", "-", i+1, slots)
-			line(team[0].id, team[0].addr, "slave", ghosts[i], i+1, "")
+			line(ghosts[i], "127.0.0.1:1@2", "master", "-", i+1, slots)
+			line(team[0].id, team[0].bus(), "slave", ghosts[i], i+1, "")
 			continue
 		}
 		old := team[1]
-		line(old.id, old.addr, "master", "-", i+1, slots)
+		line(old.id, old.bus(), "master", "-", i+1, slots)
 		for j, s := range team {
 			if j != 1 {
-				line(s.id, s.addr, "slave", old.id, i+1, "")
+				line(s.id, s.bus(), "slave", old.id, i+1, "")
 			}
 		}
 	}

@@ -9,6 +9,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"sync"
+
+	"github.com/rcctl/rcctl/clustertest/internal/proxy"
 )
 
 // Processes runs each node as a redis-server or valkey-server process of
@@ -122,6 +124,8 @@ type processes struct {
 	servers []*process
 	spawner *spawner
 	guard   *guard
+	// replicas whose replication stands still.
+	replicas proxy.Replicas
 
 	mu     sync.Mutex // guards what follows
 	keep   bool
