@@ -32,6 +32,10 @@ func judge(r round, t *topology) *Report {
 		Schema: "rcctl.health.v1", Time: r.time, Took: r.took,
 		Known:   len(t.views) > 0,
 		Reasons: []Reason{}, Shards: []Shard{},
+		Slots: Slots{
+			Unserved: []SlotRange{}, Unassigned: []SlotRange{}, Refused: []SlotRange{},
+			Migrating: []OpenSlot{}, Importing: []OpenSlot{},
+		},
 	}
 	if rep.Known {
 		rep.Slots = t.coverage()

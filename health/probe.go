@@ -170,9 +170,15 @@ func ask(ctx context.Context, addr string, c *redis.Client) *answer {
 	nodes := pipe.ClusterNodes(ctx)
 	slots := pipe.Do(ctx, "cluster", "slots")
 	cinfo := pipe.ClusterInfo(ctx)
-	_, _ = pipe.Exec(ctx)
+	if cmds, err := pipe.Exec(ctx); refused(cmds, err) {
+		a.err = err
+		return a
+	}
 
 	text, infoErr := info.Result()
+	if notCluster(infoErr) {
+		infoErr = errNoCluster
+	}
 	if infoErr != nil && !isReply(infoErr, "NOPERM") {
 		a.err = infoErr
 		return a
@@ -205,6 +211,21 @@ func ask(ctx context.Context, addr string, c *redis.Client) *answer {
 		}
 	}
 	return a
+}
+
+// refused reports that the connection's handshake was answered with an error
+// (WRONGPASS, too many clients): go-redis 9.23 then returns it from Exec alone
+// and leaves the commands without an error and without a result.
+func refused(cmds []redis.Cmder, err error) bool {
+	if err == nil {
+		return false
+	}
+	for _, c := range cmds {
+		if c.Err() != nil {
+			return false
+		}
+	}
+	return true
 }
 
 func notCluster(err error) bool {

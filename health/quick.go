@@ -121,7 +121,10 @@ func askMaster(ctx context.Context, c *redis.Client) quickAnswer {
 	ping := pipe.Ping(ctx)
 	slots := pipe.Do(ctx, "cluster", "slots")
 	info := pipe.ClusterInfo(ctx)
-	_, _ = pipe.Exec(ctx)
+	if cmds, err := pipe.Exec(ctx); refused(cmds, err) {
+		a.err = err
+		return a
+	}
 	if a.err = ping.Err(); a.err != nil {
 		return a
 	}

@@ -110,7 +110,8 @@ type Report struct {
 	Known bool `json:"known"`
 	// Reasons are all that is wrong, the worst and the cause first.
 	Reasons []Reason `json:"reasons"`
-	Slots   Slots    `json:"slots"`
+	// Slots and Shards are empty when Known is false.
+	Slots Slots `json:"slots"`
 	// Shards are in the order of their slots.
 	Shards []Shard `json:"shards"`
 	// Strays are addresses that belong to no shard: seeds that do not answer or
