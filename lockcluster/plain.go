@@ -1,0 +1,57 @@
+package lockcluster
+
+import (
+	"context"
+	"encoding/binary"
+	"hash/fnv"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// digest tells with PlainValues whether a header belongs to the value beside
+// it or another program has written since.
+func digest(payload []byte) string {
+	h := fnv.New64a()
+	h.Write(payload)
+	return string(binary.BigEndian.AppendUint64(nil, h.Sum64()))
+}
+
+const noDigest = "\x00\x00\x00\x00\x00\x00\x00\x00"
+
+// readPlain reads value and header with two GETs in one pipeline: MGET would
+// answer TRYAGAIN while the slot moves.
+func (c *Cache) readPlain(ctx context.Context, sh *shard, key string) (view, error) {
+	b, cancel := context.WithTimeout(ctx, c.cfg.StepBudget)
+	defer cancel()
+	pipe := c.client.Pipeline()
+	value, head := pipe.Get(b, key), pipe.Get(b, companion(key))
+	_, _ = pipe.Exec(b)
+	raw, err := value.Bytes()
+	if err != nil && err != redis.Nil {
+		return c.readFailed(ctx, sh, err)
+	}
+	hs, herr := head.Result()
+	if herr != nil && herr != redis.Nil {
+		return c.readFailed(ctx, sh, herr)
+	}
+	return joinPlain(raw, err == nil, hs), nil
+}
+
+// joinPlain makes one view of a value and its header. A value that the header
+// does not describe was written by somebody else: it is adopted, and stays
+// fresh for as long as its writer lets it live.
+func joinPlain(raw []byte, has bool, head string) view {
+	var v view
+	v.header, v.rec = parseHeader(head)
+	if !has {
+		if v.kind == kindValue {
+			v.kind = kindNone // somebody deleted the value
+		}
+		return v
+	}
+	v.payload, v.has = raw, true
+	if v.kind != kindValue || v.digest != digest(raw) {
+		v.plain, v.kind = true, kindValue
+	}
+	return v
+}
