@@ -74,7 +74,29 @@ func probeSeeds(ctx context.Context, cfg Config, opt *redis.ClusterOptions) (ser
 
 // probe opens one connection to a seed and asks who it is.
 func probe(ctx context.Context, addr string, cfg Config, opt *redis.ClusterOptions) (serverInfo, error) {
-	c := redis.NewClient(&redis.Options{
+	c := redis.NewClient(nodeOptions(addr, opt))
+	defer c.Close()
+	hello, err := c.Do(ctx, "hello").Result()
+	if err != nil {
+		return serverInfo{}, err
+	}
+	info := parseHello(hello)
+	if info.mode != "cluster" && info.mode != "" {
+		ne := &NodeError{Addr: addr, Err: fmt.Errorf("%w: this is a single server", ErrNotCluster),
+			Fix: "use redis.NewClient for it, not a cluster client, or give the address of a cluster node"}
+		if info.mode == "sentinel" {
+			ne.Err = fmt.Errorf("%w: this is a Sentinel", ErrNotCluster)
+			ne.Fix = "use redis.NewFailoverClient, or give the address of a cluster node"
+		}
+		return info, ne
+	}
+	return info, nil
+}
+
+// nodeOptions are the options for a client of one node beside the cluster
+// client: one connection, no retries.
+func nodeOptions(addr string, opt *redis.ClusterOptions) *redis.Options {
+	return &redis.Options{
 		Addr:                       addr,
 		Dialer:                     opt.Dialer,
 		TLSConfig:                  opt.TLSConfig,
@@ -94,23 +116,7 @@ func probe(ctx context.Context, addr string, cfg Config, opt *redis.ClusterOptio
 		PipelinePoolSize:           -1,
 		DisableIdentity:            true,
 		MaintNotificationsConfig:   opt.MaintNotificationsConfig,
-	})
-	defer c.Close()
-	hello, err := c.Do(ctx, "hello").Result()
-	if err != nil {
-		return serverInfo{}, err
 	}
-	info := parseHello(hello)
-	if info.mode != "cluster" && info.mode != "" {
-		ne := &NodeError{Addr: addr, Err: fmt.Errorf("%w: this is a single server", ErrNotCluster),
-			Fix: "use redis.NewClient for it, not a cluster client, or give the address of a cluster node"}
-		if info.mode == "sentinel" {
-			ne.Err = fmt.Errorf("%w: this is a Sentinel", ErrNotCluster)
-			ne.Fix = "use redis.NewFailoverClient, or give the address of a cluster node"
-		}
-		return info, ne
-	}
-	return info, nil
 }
 
 // parseHello reads HELLO's reply, a map in RESP3 and a flat list in RESP2.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"sync"
 	"time"
 
@@ -14,13 +15,27 @@ import (
 // called concurrently.
 type Cluster struct {
 	cfg      Config
+	opt      *redis.ClusterOptions
 	client   *redis.ClusterClient
 	observer *Observer
 	topo     *topology
+	nodes    registry
+	dialer   *dialer
+	reload   *reloader
+	hub      hub
+
+	// foreignDialer: Tune replaced the Dialer.
+	foreignDialer bool
+	shedBelow     time.Duration
+	probeTimeout  time.Duration
 
 	// life ends with Close: it cancels dials and background work.
 	life context.Context
 	end  context.CancelFunc
+
+	mu     sync.Mutex
+	closed bool
+	tasks  sync.WaitGroup
 
 	closeOnce sync.Once
 	closeErr  error
@@ -30,9 +45,10 @@ type Cluster struct {
 // goodbye.
 const closeWait = time.Second
 
-// New makes a client and checks the cluster with it: that the seeds are cluster
-// nodes, that all slots are served, and that every master answers PING over a
-// connection that has authenticated.
+// New makes a client, checks the cluster with it (that the seeds are cluster
+// nodes, that all slots are served, that every master answers PING over a
+// connection that has authenticated) and opens MinIdleConns connections to
+// every master.
 //
 // It blocks for at most Config.BootTimeout, whatever ctx says, and less when
 // ctx ends earlier. The error is one line for an operator and names the nodes
@@ -48,33 +64,70 @@ func New(ctx context.Context, cfg Config) (*Cluster, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, cfg.BootTimeout, fmt.Errorf("not finished within BootTimeout %s", cfg.BootTimeout))
 	defer cancel()
 
-	c := &Cluster{cfg: cfg, topo: &topology{}}
-	c.life, c.end = context.WithCancel(context.Background())
-	opt := cfg.clusterOptions()
-	opt.Dialer = newDialer(cfg, c.life, c.topo.hostFor).dial
-	if cfg.Tune != nil {
-		cfg.Tune(opt)
-	}
-	err = bounded(ctx, func() error {
-		info, err := probeSeeds(ctx, cfg, opt)
-		if err == nil && info.knowsIdentity() {
-			opt.DisableIdentity = false
-		}
-		return err
-	})
-	if err == nil {
-		c.client = redis.NewClusterClient(opt)
-		c.observer = Observe(c.client)
-		c.client.OnNewNode(func(rdb *redis.Client) {
-			rdb.AddHook(&topologyHook{addr: rdb.Options().Addr, topo: c.topo})
-		})
-		err = bounded(ctx, func() error { return c.check(ctx) })
-	}
-	if err != nil {
+	c := newCluster(cfg)
+	if err := c.boot(ctx); err != nil {
 		_ = c.Close()
 		return nil, bootError(ctx, cfg, err)
 	}
+	c.spawn(func() { c.reload.run(c.life, c.client.ReloadState) })
+	c.spawn(c.housekeep)
 	return c, nil
+}
+
+// newCluster builds everything but the client, and opens nothing.
+func newCluster(cfg Config) *Cluster {
+	c := &Cluster{cfg: cfg, topo: &topology{}, reload: newReloader(), shedBelow: shedBelow, probeTimeout: min(cfg.ReadTimeout, maxProbeTimeout)}
+	c.life, c.end = context.WithCancel(context.Background())
+	c.topo.changed = c.topologyChanged
+	c.dialer = newDialer(cfg, c.life, c.topo.hostFor)
+	c.opt = cfg.clusterOptions()
+	c.opt.Dialer = c.dialNode
+	if cfg.Tune != nil {
+		ours := reflect.ValueOf(c.opt.Dialer).Pointer()
+		cfg.Tune(c.opt)
+		c.foreignDialer = reflect.ValueOf(c.opt.Dialer).Pointer() != ours
+	}
+	return c
+}
+
+// boot asks the seeds who they are, makes the client and checks the cluster
+// with it.
+func (c *Cluster) boot(ctx context.Context) error {
+	seeds := *c.opt
+	if !c.foreignDialer {
+		seeds.Dialer = c.dialer.dial
+	}
+	var info serverInfo
+	err := bounded(ctx, func() (err error) {
+		info, err = probeSeeds(ctx, c.cfg, &seeds)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if info.knowsIdentity() {
+		c.opt.DisableIdentity = false
+	}
+	c.client = redis.NewClusterClient(c.opt)
+	c.observer = Observe(c.client)
+	c.client.OnNewNode(func(rdb *redis.Client) {
+		n := c.nodes.attach(rdb)
+		rdb.AddHook(&guardHook{c: c, n: n})
+		rdb.AddHook(&topologyHook{addr: n.addr, topo: c.topo, timeout: min(c.cfg.ReadTimeout, maxProbeTimeout)})
+	})
+	if c.cfg.Fallback != nil {
+		c.client.AddHook(&fallbackHook{c.cfg.Fallback})
+	}
+	return bounded(ctx, func() error {
+		if err := c.check(ctx); err != nil {
+			return err
+		}
+		if err := c.warmAll(ctx); err != nil && ctx.Err() == nil {
+			cause, fix := diagnose(err, c.cfg)
+			c.cfg.Logger.Warn("redis cluster: not all warm connections could be opened", "pool", c.cfg.Name, "err", cause, "fix", fix)
+		}
+		return nil
+	})
 }
 
 func bootError(ctx context.Context, cfg Config, err error) error {
@@ -92,17 +145,36 @@ func (c *Cluster) Client() *redis.ClusterClient { return c.client }
 // Observer counts what the nodes answered to this client.
 func (c *Cluster) Observer() *Observer { return c.observer }
 
+// spawn runs f in a goroutine that Close waits for. It reports false, and runs
+// nothing, after Close.
+func (c *Cluster) spawn(f func()) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return false
+	}
+	c.tasks.Go(f)
+	return true
+}
+
 // Close closes the client and all its connections, those being opened
 // included. It returns within a second or so. Commands under way fail. Further
 // calls return what the first one did.
 func (c *Cluster) Close() error {
 	c.closeOnce.Do(func() {
+		c.mu.Lock()
+		c.closed = true
+		c.mu.Unlock()
 		c.end()
-		if c.client == nil {
-			return
-		}
 		done := make(chan error, 1)
-		go func() { done <- c.client.Close() }()
+		go func() {
+			var err error
+			if c.client != nil {
+				err = c.client.Close()
+			}
+			c.tasks.Wait()
+			done <- err
+		}()
 		t := time.NewTimer(closeWait)
 		defer t.Stop()
 		select {
@@ -110,6 +182,44 @@ func (c *Cluster) Close() error {
 		case <-t.C:
 			c.closeErr = fmt.Errorf("pool %s: close: connections still closing after %s", c.cfg.Name, closeWait)
 		}
+		c.hub.close()
 	})
 	return c.closeErr
+}
+
+// fallbackHook asks Config.Fallback on the level of the cluster client, after
+// go-redis has given up.
+type fallbackHook struct {
+	ask func(ctx context.Context, cmd redis.Cmder, err error) error
+}
+
+func (h *fallbackHook) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (h *fallbackHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		err := next(ctx, cmd)
+		if err != nil && errors.Is(err, ErrUnavailable) {
+			return h.ask(ctx, cmd, err)
+		}
+		return err
+	}
+}
+
+func (h *fallbackHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		err := next(ctx, cmds)
+		if err == nil || cmds[0].Name() == "multi" {
+			return err
+		}
+		var first error
+		for _, cmd := range cmds {
+			if e := cmd.Err(); e != nil && errors.Is(e, ErrUnavailable) {
+				cmd.SetErr(h.ask(ctx, cmd, e))
+			}
+			if first == nil {
+				first = cmd.Err()
+			}
+		}
+		return first
+	}
 }

@@ -62,6 +62,11 @@ type Config struct {
 	// ConnMaxIdleTime closes connections idle for longer. Zero means 5 min.
 	ConnMaxIdleTime time.Duration
 
+	// Fallback, when set, is asked for a single command, or each command of a
+	// pipeline, that ended with [ErrUnavailable]. It may set the command's value
+	// and return nil; what it returns is the command's error.
+	Fallback func(ctx context.Context, cmd redis.Cmder, err error) error
+
 	// BootTimeout bounds New, whatever its context says. Zero means 5 s.
 	BootTimeout time.Duration
 	// AllowDegraded lets New succeed with masters that do not answer and slots

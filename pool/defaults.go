@@ -26,8 +26,14 @@ const (
 
 	connMaxLifetime       = 30 * time.Minute
 	connMaxLifetimeJitter = 3 * time.Minute
-	stateReloadInterval   = 10 * time.Second
-	maxConcurrentDials    = 8
+	// Our own timer reloads every 10 s; this one needs traffic to notice.
+	stateReloadInterval = 30 * time.Second
+	maxConcurrentDials  = 8
+
+	// Below this a reply could hardly come in time.
+	shedBelow = time.Millisecond
+	// Bounds a ping of a node that did not answer, and one CLUSTER SLOTS.
+	maxProbeTimeout = 300 * time.Millisecond
 
 	maxPoolSize   = 10_000
 	maxMaxRetries = 16
@@ -206,8 +212,10 @@ func (c Config) clusterOptions() *redis.ClusterOptions {
 		// replicas and seeds too.
 		MinIdleConns: 0,
 		// A pool of its own for pipelines would come on top of PoolSize.
-		PipelinePoolSize:      -1,
-		ConnMaxIdleTime:       c.ConnMaxIdleTime,
+		PipelinePoolSize: -1,
+		// go-redis closes idle connections when it hands one out, the warm ones
+		// too, just when a burst needs them: the housekeeper does it instead.
+		ConnMaxIdleTime:       -1,
 		ConnMaxLifetime:       connMaxLifetime,
 		ConnMaxLifetimeJitter: connMaxLifetimeJitter,
 

@@ -3,7 +3,10 @@ package pool
 import (
 	"context"
 	"crypto/tls"
+	"errors"
+	"fmt"
 	"net"
+	"syscall"
 	"time"
 )
 
@@ -41,6 +44,44 @@ func (d *dialer) dial(ctx context.Context, network, addr string) (net.Conn, erro
 		return nil, &net.OpError{Op: "dial", Net: network, Addr: conn.RemoteAddr(), Err: &tlsError{err}}
 	}
 	return tc, nil
+}
+
+// failedConn is a dial that failed. go-redis counts failed dials per pool, never
+// forgets them, and once PoolSize have failed it refuses to dial for up to a
+// second after the node is back. A connection whose first write fails reports
+// the same error to the same caller without that count.
+type failedConn struct{ err error }
+
+func (c *failedConn) Read([]byte) (int, error)         { return 0, c.err }
+func (c *failedConn) Write([]byte) (int, error)        { return 0, c.err }
+func (c *failedConn) Close() error                     { return nil }
+func (c *failedConn) LocalAddr() net.Addr              { return &net.TCPAddr{} }
+func (c *failedConn) RemoteAddr() net.Addr             { return &net.TCPAddr{} }
+func (c *failedConn) SetDeadline(time.Time) error      { return nil }
+func (c *failedConn) SetReadDeadline(time.Time) error  { return nil }
+func (c *failedConn) SetWriteDeadline(time.Time) error { return nil }
+
+// dialNode dials for the cluster client: not at all while the node's breaker
+// is open, since callers that queue for a dial have passed the hook already.
+func (c *Cluster) dialNode(ctx context.Context, network, addr string) (net.Conn, error) {
+	n := c.nodes.get(addr)
+	if n.breaker.Open() {
+		return &failedConn{n.refusal}, nil
+	}
+	conn, err := c.dialer.dial(ctx, network, addr)
+	if err != nil {
+		return &failedConn{limitHint(err)}, nil
+	}
+	return conn, nil
+}
+
+// limitHint names the limit of this host that a dial ran into.
+func limitHint(err error) error {
+	if errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) || errors.Is(err, syscall.EADDRNOTAVAIL) {
+		_, fix := diagnoseNet(err, Config{})
+		return fmt.Errorf("%w: %s", err, fix)
+	}
+	return err
 }
 
 // tlsError marks a failed TLS handshake.

@@ -19,6 +19,12 @@ var ErrNotCluster = errors.New("not a cluster")
 // node says that the cluster is down. Repair the cluster, or set AllowDegraded.
 var ErrUnserved = errors.New("slots without a master")
 
+// ErrUnavailable matches errors of commands that were not sent because their
+// node does not answer and is being probed. It comes within microseconds. Use
+// what you fall back to (see Config.Fallback), or try again when a second has
+// passed; go-redis does not retry it.
+var ErrUnavailable = errors.New("unavailable")
+
 // A NodeError is what is wrong with one node. Find it with errors.As.
 type NodeError struct {
 	// Addr is the announced host:port, or the seed as it was given.
@@ -48,7 +54,7 @@ func (e *NodeError) Error() string {
 	if len(about) > 0 {
 		b.WriteString(" (" + strings.Join(about, ", ") + ")")
 	}
-	b.WriteString(": " + e.Err.Error())
+	b.WriteString(": " + strings.TrimSuffix(e.Err.Error(), "."))
 	if e.Fix != "" {
 		b.WriteString(": " + e.Fix)
 	}

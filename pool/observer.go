@@ -165,7 +165,7 @@ type observerHook struct{ n *nodeCounters }
 func (h *observerHook) DialHook(next redis.DialHook) redis.DialHook {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		conn, err := next(ctx, network, addr)
-		if err == nil {
+		if _, failed := conn.(*failedConn); err == nil && !failed {
 			h.n.dials.Add(1)
 		}
 		return conn, err

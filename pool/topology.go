@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -16,23 +17,72 @@ const slotCount = 16384
 
 // topology is what the nodes last said about who serves what.
 type topology struct {
-	mu     sync.Mutex
-	slots  []redis.ClusterSlot
-	failed map[string]error // why a node's CLUSTER SLOTS failed, by address
+	rounds rounds
+
+	mu      sync.Mutex
+	slots   []redis.ClusterSlot
+	failed  map[string]error // why a node's CLUSTER SLOTS failed, by address
+	changed func(old, now []redis.ClusterSlot)
 }
 
 func (t *topology) set(from string, slots []redis.ClusterSlot, err error) {
 	t.mu.Lock()
-	defer t.mu.Unlock()
 	if err != nil {
 		if t.failed == nil {
 			t.failed = make(map[string]error)
 		}
 		t.failed[from] = err
+		t.mu.Unlock()
 		return
 	}
+	t.rounds.answered()
 	delete(t.failed, from)
+	old := t.slots
 	t.slots = slots
+	t.mu.Unlock()
+	if old != nil && t.changed != nil && !sameSlots(old, slots) {
+		t.changed(old, slots)
+	}
+}
+
+// sameSlots compares without regard to the order of the entries.
+func sameSlots(a, b []redis.ClusterSlot) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	key := func(s redis.ClusterSlot) string {
+		k := strconv.Itoa(s.Start) + "-" + strconv.Itoa(s.End)
+		for i, n := range s.Nodes {
+			if i < 2 {
+				k += " " + n.Addr
+			}
+		}
+		return k + " " + strconv.Itoa(len(s.Nodes))
+	}
+	seen := make(map[string]bool, len(a))
+	for _, s := range a {
+		seen[key(s)] = true
+	}
+	for _, s := range b {
+		if !seen[key(s)] {
+			return false
+		}
+	}
+	return true
+}
+
+// has reports whether a node is in the topology.
+func (t *topology) has(addr string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, s := range t.slots {
+		for _, n := range s.Nodes {
+			if n.Addr == addr {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // failures are the errors of the nodes whose last CLUSTER SLOTS failed.
@@ -145,9 +195,13 @@ func (r slotRanges) count() (n int) {
 // redis.Nil on an endpoint that is NULL, which every command would then report
 // as a missing key. Endpoints that are NULL, empty or "?" get the host of the
 // node that was asked, as the protocol wants it.
+//
+// Each call is bounded by itself, and calls come at a bounded rate, whatever
+// go-redis starts.
 type topologyHook struct {
-	addr string
-	topo *topology
+	addr    string
+	topo    *topology
+	timeout time.Duration
 }
 
 func (h *topologyHook) DialHook(next redis.DialHook) redis.DialHook { return next }
@@ -162,12 +216,16 @@ func (h *topologyHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 		if !ok {
 			return next(ctx, cmd)
 		}
+		if err := h.topo.rounds.admit(ctx, h.addr); err != nil {
+			return err
+		}
+		ctx, cancel := context.WithTimeout(ctx, h.timeout)
+		defer cancel()
 		raw := redis.NewSliceCmd(ctx, "cluster", "slots")
 		err := next(ctx, raw)
 		var slots []redis.ClusterSlot
 		if err == nil {
-			host, _, _ := net.SplitHostPort(h.addr)
-			slots, err = parseClusterSlots(raw.Val(), host)
+			slots, err = parseClusterSlots(raw.Val(), h.addr)
 		}
 		h.topo.set(h.addr, slots, err)
 		slotsCmd.SetVal(slots)
@@ -175,8 +233,12 @@ func (h *topologyHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	}
 }
 
-// parseClusterSlots reads a CLUSTER SLOTS reply that a node at host gave.
-func parseClusterSlots(reply []any, host string) ([]redis.ClusterSlot, error) {
+// parseClusterSlots reads a CLUSTER SLOTS reply that the node at from gave.
+func parseClusterSlots(reply []any, from string) ([]redis.ClusterSlot, error) {
+	fromHost, fromPort, err := net.SplitHostPort(from)
+	if err != nil {
+		return nil, err
+	}
 	out := make([]redis.ClusterSlot, 0, len(reply))
 	for _, e := range reply {
 		entry, ok := e.([]any)
@@ -190,7 +252,7 @@ func parseClusterSlots(reply []any, host string) ([]redis.ClusterSlot, error) {
 		}
 		s := redis.ClusterSlot{Start: int(start), End: int(end)}
 		for _, n := range entry[2:] {
-			node, err := parseClusterNode(n, host)
+			node, err := parseClusterNode(n, fromHost, fromPort)
 			if err != nil {
 				return nil, err
 			}
@@ -201,22 +263,34 @@ func parseClusterSlots(reply []any, host string) ([]redis.ClusterSlot, error) {
 	return out, nil
 }
 
-func parseClusterNode(v any, host string) (redis.ClusterNode, error) {
+// parseClusterNode completes what a node leaves out about itself and others:
+// an endpoint that is unknown or, from elsewhere, a loopback address is on the
+// host that was asked, and port 0 (a server with TLS only) is the port asked.
+func parseClusterNode(v any, fromHost, fromPort string) (redis.ClusterNode, error) {
 	fields, ok := v.([]any)
 	if !ok || len(fields) < 2 {
 		return redis.ClusterNode{}, fmt.Errorf("CLUSTER SLOTS: want [host, port, id], got %.100v", v)
 	}
 	endpoint, _ := fields[0].(string) // NULL is nil
-	if endpoint == "" || endpoint == "?" {
-		endpoint = host
+	if endpoint == "" || endpoint == "?" || (isLoopback(endpoint) && !isLoopback(fromHost) && fromHost != "localhost") {
+		endpoint = fromHost
 	}
-	port, ok := fields[1].(int64)
-	if !ok || port < 0 || port > 65535 {
+	number, ok := fields[1].(int64)
+	if !ok || number < 0 || number > 65535 {
 		return redis.ClusterNode{}, fmt.Errorf("CLUSTER SLOTS: bad port %.40v of %q", fields[1], endpoint)
 	}
-	n := redis.ClusterNode{Addr: net.JoinHostPort(endpoint, strconv.FormatInt(port, 10))}
+	port := strconv.FormatInt(number, 10)
+	if number == 0 {
+		port = fromPort
+	}
+	n := redis.ClusterNode{Addr: net.JoinHostPort(endpoint, port)}
 	if len(fields) > 2 {
 		n.ID, _ = fields[2].(string)
 	}
 	return n, nil
+}
+
+func isLoopback(host string) bool {
+	ip := net.ParseIP(host)
+	return ip != nil && ip.IsLoopback()
 }
