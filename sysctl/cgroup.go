@@ -42,7 +42,8 @@ type group struct {
 	dirs []string // its own directory first, then its ancestors
 }
 
-func (r *Reader) cgroup(pid int) Cgroup {
+// Cgroup reads the control groups of a process.
+func (r *Reader) Cgroup(pid int) Cgroup {
 	why := func(reason string) Cgroup {
 		v := Value{Reason: reason}
 		return Cgroup{v, "", v, v, v, v, v, v, v, v}
@@ -174,8 +175,8 @@ func (r *Reader) tightest(g group, v2, v1 string) Value {
 		}
 	}
 	switch {
-	case !seen && len(g.dirs) == 1 && g.v2:
-		return Value{Text: "max"} // the root of v2 has no limit files
+	case !seen && len(g.dirs) == 1:
+		return Value{Text: "max"} // a root group has no limit files
 	case !seen:
 		return first
 	case best < 0:

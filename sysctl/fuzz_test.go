@@ -20,7 +20,8 @@ func FuzzTree(f *testing.F) {
 			"sys/kernel/mm/transparent_hugepage/enabled": stat, "sys/fs/cgroup/memory.max": stat, "sys/fs/cgroup/cpu.max": mounts,
 			"proc/7/fd/1": "", "proc/7/comm": stat,
 		})
-		r.Serving(7000, 7)
+		r.NSPIDs()
+		r.Listens(7, 7000)
 		for _, v := range []any{r.Host(), r.Process(7)} {
 			if _, err := json.Marshal(v); err != nil {
 				t.Fatal(err)

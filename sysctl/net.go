@@ -251,63 +251,58 @@ func parseHexAddr(s string) (netip.AddrPort, bool) {
 	return netip.AddrPortFrom(a.Unmap(), uint16(port)), true
 }
 
-// Serving are the processes that listen on a TCP port. nsPID is the process
-// id as the process itself sees it (INFO process_id), 0 for any. Sockets of
-// other users' processes need privileges to be seen: the error says when some
-// could not be looked at and nothing was found.
-func (r *Reader) Serving(port, nsPID int) ([]int, error) {
+// NSPIDs are the processes that can be seen, by the process id that each has
+// in its innermost pid namespace (what INFO process_id says of a server).
+func (r *Reader) NSPIDs() (map[int][]int, error) {
 	pids, err := r.pids()
 	if err != nil {
 		return nil, fmt.Errorf("%s", r.unreadable("proc", err).Reason)
 	}
-	var found []int
-	var denied error
+	m := make(map[int][]int, len(pids))
 	for _, pid := range pids {
-		if nsPID > 0 {
-			v := r.status(pid)("NSpid")
-			f := strings.Fields(v.Text)
-			if len(f) == 0 || f[len(f)-1] != strconv.Itoa(nsPID) {
+		f := strings.Fields(r.status(pid)("NSpid").Text)
+		inner := pid
+		if len(f) > 0 {
+			if inner, err = strconv.Atoi(f[len(f)-1]); err != nil {
 				continue
 			}
 		}
-		ok, err := r.listens(pid, port)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			denied = fmt.Errorf("%s", r.unreadable(proc(pid, "fd"), err).Reason)
-		}
-		if ok {
-			found = append(found, pid)
-		}
+		m[inner] = append(m[inner], pid)
 	}
-	if len(found) == 0 && denied != nil {
-		return nil, denied
-	}
-	return found, nil
+	return m, nil
 }
 
-// listens reports whether a process holds a socket that listens on port.
-func (r *Reader) listens(pid, port int) (bool, error) {
-	inodes := map[string]bool{}
+// Listens reports whether a process holds a socket that listens on a TCP port.
+// Other users' processes need privileges: the error says so.
+func (r *Reader) Listens(pid, port int) (bool, error) {
+	ports, err := r.Ports(pid)
+	return slices.Contains(ports, port), err
+}
+
+// Ports are the TCP ports that a process listens on, in order.
+func (r *Reader) Ports(pid int) ([]int, error) {
+	inodes := map[string]int{}
 	for _, f := range []string{"net/tcp", "net/tcp6"} {
 		r.lines(proc(pid, f), func(l string) bool {
 			// Listening sockets come first in these files.
 			row, ok := parseTCP(l)
-			if ok && row.state == "LISTEN" && int(row.local.Port()) == port {
-				inodes["socket:["+row.inode+"]"] = true
+			if ok && row.state == "LISTEN" {
+				inodes["socket:["+row.inode+"]"] = int(row.local.Port())
 			}
 			return !ok || row.state == "LISTEN"
 		})
 	}
-	if len(inodes) == 0 {
-		return false, nil
-	}
 	fds, err := r.dir(proc(pid, "fd"))
 	if err != nil {
-		return false, err
+		return nil, fmt.Errorf("%s", r.unreadable(proc(pid, "fd"), err).Reason)
 	}
+	var out []int
 	for _, fd := range fds {
-		if l, err := r.link(proc(pid, "fd/"+fd.Name())); err == nil && inodes[l] {
-			return true, nil
+		l, err := r.link(proc(pid, "fd/"+fd.Name()))
+		if port, ok := inodes[l]; ok && err == nil && !slices.Contains(out, port) {
+			out = append(out, port)
 		}
 	}
-	return false, nil
+	slices.Sort(out)
+	return out, nil
 }

@@ -70,7 +70,7 @@ func (p Process) Limit(name string) (Limit, error) {
 // unreadable.
 func (r *Reader) Process(pid int) Process {
 	p := r.Limits(pid)
-	p.Cgroup = r.cgroup(pid)
+	p.Cgroup = r.Cgroup(pid)
 	p.Net = r.netOf(pid)
 	return p
 }

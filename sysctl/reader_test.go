@@ -162,9 +162,14 @@ func TestARunningListenerIsFoundWithItsBacklog(t *testing.T) {
 	defer l.Close()
 	addr := l.Addr().(*net.TCPAddr).AddrPort()
 	r := Live()
-	pids, err := r.Serving(int(addr.Port()), os.Getpid())
-	if err != nil || !slices.Contains(pids, os.Getpid()) {
-		t.Fatalf("serving %d: %v, %v", addr.Port(), pids, err)
+	pids, err := r.NSPIDs()
+	if err != nil || !slices.Contains(pids[os.Getpid()], os.Getpid()) {
+		t.Fatalf("process %d is not found: %v", os.Getpid(), err)
+	}
+	for port, want := range map[int]bool{int(addr.Port()): true, 1: false} {
+		if ok, err := r.Listens(os.Getpid(), port); err != nil || ok != want {
+			t.Fatalf("listens on %d: %v, %v", port, ok, err)
+		}
 	}
 	n := r.Process(os.Getpid()).Net
 	if !n.Own {

@@ -46,6 +46,7 @@ Exit codes: 0 ok, 1 findings that fail, 2 wrong usage, 3 could not be done.`,
 		group string
 		cmd   *cobra.Command
 	}{
+		{groupMain, newDoctorCmd(a)},
 		{groupMain, newBenchCmd(a)},
 		{groupCluster, newSlotCmd(a)},
 		{groupDevelopment, newDemoCmd(a)},

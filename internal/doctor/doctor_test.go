@@ -1,0 +1,261 @@
+package doctor
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// A recorded case: a snapshot of a real host and cluster (testdata/BASE.json),
+// a JSON merge patch (RFC 7386) that says what is different, and what the
+// check must make of it.
+type recordedCase struct {
+	Base    string
+	Patch   any
+	Outcome Outcome // the worst of the check's findings
+	Says    []string
+}
+
+func loadJSON(t testing.TB, name string, v any) {
+	t.Helper()
+	b, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(b, v); err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+}
+
+// snapshotOf is a base with a patch.
+func snapshotOf(t testing.TB, base string, patch any) *Snapshot {
+	t.Helper()
+	var doc any
+	loadJSON(t, filepath.Join("testdata", base+".json"), &doc)
+	b, err := json.Marshal(mergePatch(doc, patch))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var s Snapshot
+	if err := json.Unmarshal(b, &s); err != nil {
+		t.Fatal(err)
+	}
+	return &s
+}
+
+func mergePatch(target, patch any) any {
+	p, ok := patch.(map[string]any)
+	if !ok {
+		if patch == nil {
+			return target
+		}
+		return patch
+	}
+	out, ok := target.(map[string]any)
+	if !ok {
+		out = map[string]any{}
+	}
+	for k, v := range p {
+		if v == nil {
+			delete(out, k)
+			continue
+		}
+		out[k] = mergePatch(out[k], v)
+	}
+	return out
+}
+
+// worst is the worst outcome of findings.
+func worst(fs []Finding) Outcome {
+	w := OK
+	for _, f := range fs {
+		if slices.Index(outcomes, f.Outcome) < slices.Index(outcomes, w) {
+			w = f.Outcome
+		}
+	}
+	return w
+}
+
+func TestEveryCheckHasARecordedPassAndARecordedFailure(t *testing.T) {
+	for _, c := range Checks() {
+		t.Run(c.ID, func(t *testing.T) {
+			files, err := filepath.Glob(filepath.Join("testdata", c.ID, "*.json"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var passes, fails bool
+			for _, file := range files {
+				var rc recordedCase
+				loadJSON(t, file, &rc)
+				s := snapshotOf(t, rc.Base, rc.Patch)
+				got := c.run(s)
+				if w := worst(got); w != rc.Outcome {
+					t.Errorf("%s: outcome %s, want %s\n%+v", file, w, rc.Outcome, got)
+				}
+				text, _ := json.Marshal(got)
+				for _, says := range rc.Says {
+					if !strings.Contains(strings.ReplaceAll(string(text), `\u003e`, ">"), says) {
+						t.Errorf("%s: nothing says %q\n%+v", file, says, got)
+					}
+				}
+				passes = passes || rc.Outcome == OK
+				fails = fails || rc.Outcome == Fail || rc.Outcome == Warn || rc.Outcome == Info
+				for _, f := range got {
+					if slices.Index(outcomes, f.Outcome) < slices.Index(outcomes, c.Severity) {
+						t.Errorf("%s: outcome %s is worse than the severity %s", file, f.Outcome, c.Severity)
+					}
+				}
+			}
+			if !passes || !fails {
+				t.Errorf("testdata/%s needs a snapshot that passes (has one: %v) and one that does not (has one: %v)", c.ID, passes, fails)
+			}
+		})
+	}
+}
+
+func TestTestdataBelongsToChecks(t *testing.T) {
+	entries, err := os.ReadDir("testdata")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if !e.IsDir() || e.Name() == "fuzz" {
+			continue
+		}
+		if _, err := Find(e.Name()); err != nil {
+			t.Errorf("testdata/%s: %v", e.Name(), err)
+		}
+	}
+}
+
+func TestTheRecordedClusterHasNothingThatFails(t *testing.T) {
+	for _, base := range []string{"cluster", "host"} {
+		r, err := Judge(snapshotOf(t, base, nil), Selection{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range r.Findings {
+			if f.Outcome == Fail || f.Outcome == Broken {
+				t.Errorf("%s: %+v", base, f)
+			}
+		}
+		if code := r.ExitCode(false); code != 0 {
+			t.Errorf("%s: exit code %d", base, code)
+		}
+	}
+}
+
+func TestEveryCheckIsInEveryReport(t *testing.T) {
+	for name, s := range map[string]*Snapshot{
+		"empty":   {ClusterReason: "none", ServersReason: "none"},
+		"host":    snapshotOf(t, "host", nil),
+		"cluster": snapshotOf(t, "cluster", nil),
+		"no node answers": snapshotOf(t, "cluster", map[string]any{"cluster": map[string]any{"nodes": map[string]any{
+			"127.0.0.1:12300": nil, "127.0.0.1:12301": nil, "127.0.0.1:12302": nil, "127.0.0.1:12303": nil, "127.0.0.1:12304": nil, "127.0.0.1:12305": nil}}}),
+	} {
+		r, err := Judge(s, Selection{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen := map[string]bool{}
+		for _, f := range r.Findings {
+			seen[f.ID] = true
+			if f.Outcome == Broken {
+				t.Errorf("%s: %s is broken: %s", name, f.ID, f.Reason)
+			}
+			if f.Outcome == Skipped && f.Reason == "" {
+				t.Errorf("%s: %s is skipped without a reason", name, f.ID)
+			}
+			if f.Scope == "" || f.Why == "" || f.Severity == "" {
+				t.Errorf("%s: %s lacks scope, why or severity: %+v", name, f.ID, f)
+			}
+		}
+		for _, c := range Checks() {
+			if !seen[c.ID] {
+				t.Errorf("%s: %s is missing", name, c.ID)
+			}
+		}
+	}
+}
+
+func TestJudgingIsPure(t *testing.T) {
+	s := snapshotOf(t, "cluster", nil)
+	before, _ := json.Marshal(s)
+	one, _ := Judge(s, Selection{})
+	two, _ := Judge(s, Selection{})
+	after, _ := json.Marshal(s)
+	if string(before) != string(after) {
+		t.Error("judging changed the snapshot")
+	}
+	a, _ := json.Marshal(one)
+	b, _ := json.Marshal(two)
+	if string(a) != string(b) {
+		t.Error("judging twice gives two reports")
+	}
+}
+
+func TestACheckThatPanicsIsBrokenAndTheOthersStillRun(t *testing.T) {
+	c := &Check{ID: "Z99", Title: "t", Severity: Warn, Why: "w", Fix: "f", Run: func(*Snapshot) []Finding { panic("oops") }}
+	got := c.run(&Snapshot{})
+	if len(got) != 1 || got[0].Outcome != Broken || !strings.Contains(got[0].Reason, "oops") {
+		t.Errorf("%+v", got)
+	}
+	silent := &Check{ID: "Z98", Title: "t", Severity: Warn, Why: "w", Fix: "f", Run: func(*Snapshot) []Finding { return nil }}
+	if got := silent.run(&Snapshot{}); len(got) != 1 || got[0].Outcome != Broken {
+		t.Errorf("a silent check: %+v", got)
+	}
+	var r Report
+	r.add(Finding{Outcome: Broken})
+	if r.ExitCode(false) != 3 {
+		t.Errorf("exit code %d, want 3", r.ExitCode(false))
+	}
+}
+
+func TestChecksAreSelectedByIDInAnyForm(t *testing.T) {
+	s := snapshotOf(t, "host", nil)
+	r, err := Judge(s, Selection{Only: []string{"rc-t07", "L03"}, Skip: []string{"RC-L03"}})
+	if err != nil || len(r.Findings) != 1 || r.Findings[0].ID != "T07" {
+		t.Errorf("%v %+v", err, r.Findings)
+	}
+	if _, err := Judge(s, Selection{Only: []string{"T999"}}); err == nil || !strings.Contains(err.Error(), "doctor list") {
+		t.Errorf("unknown id: %v", err)
+	}
+}
+
+func TestNoTextLineIsWiderThanTheTerminalUnlessAWordIs(t *testing.T) {
+	s := snapshotOf(t, "cluster", map[string]any{"host": map[string]any{"settings": map[string]any{"vm.overcommit_memory": map[string]any{"value": "0"}}}})
+	r, _ := Judge(s, Selection{})
+	for _, color := range []bool{false, true} {
+		var b strings.Builder
+		if err := WriteText(&b, r, TextOptions{Color: color, ASCII: true}); err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(b.String(), "\x1b") != color {
+			t.Errorf("color=%v is not honoured", color)
+		}
+		for _, l := range strings.Split(b.String(), "\n") {
+			if !color && len(l) > 80 && len(strings.Fields(l)) > 2 {
+				t.Errorf("%d columns: %q", len(l), l)
+			}
+		}
+	}
+}
+
+func TestPortSetsJoinNeighboursAndKeepWhatIsReserved(t *testing.T) {
+	p, err := parsePorts("8080,9000-9010")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := p.with([]int{9011, 17000, 17001, 8080}).String(); got != "8080,9000-9011,17000-17001" {
+		t.Errorf("got %s", got)
+	}
+	if !p.has(9005) || p.has(9011) {
+		t.Error("has is wrong")
+	}
+	if _, err := parsePorts("80,x"); err == nil {
+		t.Error("no error for a bad list")
+	}
+}
