@@ -9,6 +9,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/redis/go-redis/v9"
+
+	"github.com/rcctl/rcctl/clustertest"
 	"github.com/rcctl/rcctl/hashtag"
 )
 
@@ -157,6 +160,70 @@ func FuzzSlotAgreesWithThePlainAlgorithm(f *testing.F) {
 		}
 		if got, want := hashtag.SlotBytes([]byte(key)), plainSlot(key); got != want {
 			t.Errorf("SlotBytes(%q) = %d, want %d", key, got, want)
+		}
+	})
+}
+
+// keySlots asks a server for the slots of keys.
+func keySlots(tb testing.TB, server *redis.Client, keys []string) []int {
+	tb.Helper()
+	pipe := server.Pipeline()
+	cmds := make([]*redis.IntCmd, len(keys))
+	for i, k := range keys {
+		cmds[i] = pipe.ClusterKeySlot(tb.Context(), k)
+	}
+	if _, err := pipe.Exec(tb.Context()); err != nil {
+		tb.Fatal(err)
+	}
+	slots := make([]int, len(keys))
+	for i, cmd := range cmds {
+		slots[i] = int(cmd.Val())
+	}
+	return slots
+}
+
+func oneServer(tb testing.TB) *redis.Client {
+	tb.Helper()
+	return clustertest.Run(tb, clustertest.Options{Backend: clustertest.Processes{}, Masters: 1}).Nodes()[0].Client()
+}
+
+func TestSlotAgreesWithAServerOnKeysFullOfBraces(t *testing.T) {
+	server := oneServer(t)
+	rnd := rand.New(rand.NewPCG(3, 4))
+	keys := make([]string, 20_000)
+	for i := range keys {
+		keys[i] = braced(rnd, rnd.IntN(80))
+	}
+	for i, want := range keySlots(t, server, keys) {
+		if got := hashtag.Slot(keys[i]); got != want {
+			t.Fatalf("Slot(%q) = %d, the server says %d", keys[i], got, want)
+		}
+		if got := hashtag.Slot(hashtag.Companion(keys[i], keys[len(keys)-1-i])); got != want {
+			t.Fatalf("the companion of %q is in slot %d, want %d", keys[i], got, want)
+		}
+	}
+}
+
+// The seed makes a batch of keys, so that the fuzzer's own bytes are asked for
+// together with many random ones in one round trip.
+func FuzzSlotAgreesWithAServer(f *testing.F) {
+	server := oneServer(f)
+	f.Add("{user:1000}:profile", "foo}bar", uint64(1))
+	f.Add("a{}{b}", "{{}}", uint64(2))
+	f.Fuzz(func(t *testing.T, a, b string, seed uint64) {
+		rnd := rand.New(rand.NewPCG(seed, 1))
+		keys := []string{a, b, a + "{" + b + "}", "{" + a + "}" + b, hashtag.Companion(a, b)}
+		for range 20 {
+			keys = append(keys, braced(rnd, rnd.IntN(40)))
+		}
+		slots := keySlots(t, server, keys)
+		for i, want := range slots {
+			if got := hashtag.Slot(keys[i]); got != want {
+				t.Errorf("Slot(%q) = %d, the server says %d", keys[i], got, want)
+			}
+		}
+		if slots[4] != slots[0] {
+			t.Errorf("the companion of %q is in slot %d, want %d", a, slots[4], slots[0])
 		}
 	})
 }
