@@ -40,7 +40,7 @@ type dialer struct {
 	timeout time.Duration
 	local   atomic.Value // string: our end of the last connection
 	dialed  atomic.Bool  // TCP worked
-	inTLS   atomic.Bool  // the TLS handshake is what failed
+	inTLS   atomic.Bool  // in the TLS handshake: it is what failed
 }
 
 func newDialer(req Request, timeout time.Duration) *dialer {
@@ -89,8 +89,8 @@ func (d *dialer) dial(ctx context.Context, _, addr string) (net.Conn, error) {
 		cfg.ServerName, _, _ = net.SplitHostPort(addr)
 	}
 	t := tls.Client(c, cfg)
+	d.inTLS.Store(true)
 	if err := t.HandshakeContext(ctx); err != nil {
-		d.inTLS.Store(true)
 		c.Close()
 		return nil, err
 	}

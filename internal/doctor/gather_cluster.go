@@ -173,11 +173,8 @@ func askSeed(ctx context.Context, req Request, addr string) seedAnswer {
 	if text := info.Val(); text != "" && redisinfo.ParseInfo(text).String("cluster_enabled") == "0" {
 		return fail(notCluster(addr, redisinfo.ParseInfo(text)))
 	}
-	reply, nerr := nodes.Text()
+	reply, nerr := text(nodes, err)
 	if nerr != nil {
-		if err == nil {
-			err = nerr
-		}
 		return fail(d.explain(addr, nerr))
 	}
 	view, perr := redisinfo.ParseNodes(reply)

@@ -26,40 +26,62 @@ func (n *Node) sample(ctx context.Context, cl *redis.Client) {
 	clients := p.Do(ctx, "CLIENT", "LIST")
 	self := p.Do(ctx, "CLIENT", "INFO")
 	user := p.Do(ctx, "ACL", "GETUSER", "default")
-	p.Exec(ctx) // every command has its own error
+	_, err := p.Exec(ctx) // every command has its own error, unless none was sent
 
-	n.readView(nodes)
-	if reply, err := slots.Result(); err != nil {
+	n.readView(nodes, err)
+	if reply, err := result(slots, err); err != nil {
 		n.SlotsReason = denied("CLUSTER SLOTS", err)
 	} else if n.Slots, err = redisinfo.ParseSlots(reply); err != nil {
 		n.SlotsReason = err.Error()
 	}
-	if text, err := cinfo.Text(); err != nil {
+	if text, err := text(cinfo, err); err != nil {
 		n.ClusterInfoReason = denied("CLUSTER INFO", err)
 	} else {
 		n.ClusterInfo = redisinfo.ParseClusterInfo(text)
 	}
-	if text, err := info.Text(); err != nil {
+	if text, err := text(info, err); err != nil {
 		n.InfoReason = denied("INFO", err)
 	} else {
 		n.Info = redisinfo.ParseInfo(text)
 	}
-	n.Config, n.ConfigReason = configOf(config)
-	if text, err := clients.Text(); err != nil {
+	n.Config, n.ConfigReason = configOf(config, err)
+	if text, err := text(clients, err); err != nil {
 		n.ClientsReason = denied("CLIENT LIST", err)
 	} else {
 		n.Clients = groupClients(redisinfo.ParseClientList(text))
 	}
-	if text, err := self.Text(); err == nil {
+	if text, err := text(self, err); err == nil {
 		if c := redisinfo.ParseClientList(text); len(c) == 1 {
 			n.PeerAddr = c[0].Addr
 		}
 	}
-	n.DefaultUser, n.DefaultUserReason = defaultUser(user)
+	n.DefaultUser, n.DefaultUserReason = defaultUser(user, err)
 }
 
-func (n *Node) readView(cmd *redis.Cmd) {
-	text, err := cmd.Text()
+// result is the reply of a command of a pipeline. When the pipeline was never
+// sent, commands have neither a reply nor an error: then it is the pipeline's.
+func result(cmd *redis.Cmd, pipeline error) (any, error) {
+	v, err := cmd.Result()
+	if err == nil && v == nil {
+		err = pipeline
+	}
+	return v, err
+}
+
+func text(cmd *redis.Cmd, pipeline error) (string, error) {
+	v, err := result(cmd, pipeline)
+	if err != nil {
+		return "", err
+	}
+	s, ok := v.(string)
+	if !ok {
+		return "", fmt.Errorf("the reply is a %T, not a text", v)
+	}
+	return s, nil
+}
+
+func (n *Node) readView(cmd *redis.Cmd, pipeline error) {
+	text, err := text(cmd, pipeline)
 	if err != nil {
 		n.ViewReason = denied("CLUSTER NODES", err)
 		return
@@ -87,7 +109,10 @@ func denied(command string, err error) string {
 }
 
 // configOf reads CONFIG GET * as RESP2 gives it, without secrets.
-func configOf(cmd *redis.Cmd) (map[string]string, string) {
+func configOf(cmd *redis.Cmd, pipeline error) (map[string]string, string) {
+	if _, err := result(cmd, pipeline); err != nil {
+		return nil, denied("CONFIG GET", err)
+	}
 	list, err := cmd.StringSlice()
 	if err != nil {
 		return nil, denied("CONFIG GET", err)
@@ -102,7 +127,10 @@ func configOf(cmd *redis.Cmd) (map[string]string, string) {
 }
 
 // defaultUser are the flags of the default user, "on nopass sanitize-payload".
-func defaultUser(cmd *redis.Cmd) (string, string) {
+func defaultUser(cmd *redis.Cmd, pipeline error) (string, string) {
+	if _, err := result(cmd, pipeline); err != nil {
+		return "", denied("ACL GETUSER", err)
+	}
 	list, err := cmd.Slice()
 	if err != nil {
 		return "", denied("ACL GETUSER", err)
