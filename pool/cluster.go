@@ -131,7 +131,11 @@ func (c *Cluster) boot(ctx context.Context) error {
 }
 
 func bootError(ctx context.Context, cfg Config, err error) error {
-	// A context that ended hides behind the errors of the nodes it stopped.
+	// A context that ended hides behind the errors of the nodes it stopped. A
+	// socket with the same deadline can notice a moment earlier.
+	if callerRanOut(ctx) {
+		<-ctx.Done()
+	}
 	if cause := context.Cause(ctx); cause != nil && !errors.Is(err, cause) {
 		return fmt.Errorf("pool %s: boot check: %w: %w", cfg.Name, cause, err)
 	}

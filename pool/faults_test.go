@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -86,8 +87,37 @@ func (c *swallowConn) Write(b []byte) (int, error) {
 
 // cluster33 is three masters with a replica each that serves what it can.
 func cluster33(t testing.TB) *clustertest.Cluster {
-	return clustertest.Run(t, clustertest.Options{Backend: clustertest.Processes{}, Replicas: 1,
+	t.Helper()
+	c := clustertest.Run(t, clustertest.Options{Backend: clustertest.Processes{}, Replicas: 1,
 		Config: map[string]string{"cluster-require-full-coverage": "no"}})
+	// A replica that has not heard of its master's last epoch is never elected.
+	eventually(t, 10*time.Second, "nodes that agree on the epochs", func() bool {
+		var first string
+		for _, n := range c.Nodes() {
+			text, err := n.Client().ClusterNodes(t.Context()).Result()
+			if err != nil {
+				t.Fatal(err)
+			}
+			var view []string
+			epochs := make(map[string]bool)
+			for line := range strings.Lines(text) {
+				f := strings.Fields(line)
+				view = append(view, f[0]+" "+f[6])
+				if strings.Contains(f[2], "master") {
+					epochs[f[6]] = true
+				}
+			}
+			slices.Sort(view)
+			if first == "" {
+				first = fmt.Sprint(view)
+			}
+			if fmt.Sprint(view) != first || len(epochs) != 3 {
+				return false
+			}
+		}
+		return true
+	})
+	return c
 }
 
 // keyOn is a key whose slot a node owns.
