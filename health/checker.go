@@ -104,6 +104,7 @@ func (c *Checker) ask() *Report {
 		maxLag:           c.cfg.MaxLag,
 		maxLagBytes:      c.cfg.MaxLagBytes,
 		replicasOptional: c.cfg.ReplicasOptional,
+		tls:              c.cfg.Options.TLSConfig != nil,
 	}
 	c.mu.Lock()
 	known := c.known

@@ -16,8 +16,9 @@ type Config struct {
 	// anything through it and does not close it.
 	Client *redis.ClusterClient
 
-	// Options say how to reach the nodes (Addrs, credentials, TLS, Dialer)
-	// when there is no Client, or instead of its own.
+	// Options say how to reach the nodes (Addrs, credentials, TLSConfig, Dialer)
+	// when there is no Client, or instead of its own. A Dialer does its own
+	// TLS, as in go-redis.
 	Options *redis.ClusterOptions
 
 	// Timeout bounds the probe of one node, connecting included: 10 ms to 10 s.

@@ -23,6 +23,7 @@ type round struct {
 	maxLag           time.Duration
 	maxLagBytes      int64
 	replicasOptional bool
+	tls              bool // probes speak TLS
 }
 
 // judge makes the report of a round whose answers come to t. It does no I/O

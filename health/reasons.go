@@ -26,7 +26,7 @@ func (j *judgement) strangers() {
 		if j.report.Known {
 			r.Verdict = Degraded
 		}
-		r.Code, r.Fix = classify(a, CodeUnreachable)
+		r.Code, r.Fix = j.classify(a, CodeUnreachable)
 		if r.Code == CodeUnreachable && j.report.Known {
 			continue // an old seed hurts nobody while others answer
 		}
@@ -36,7 +36,7 @@ func (j *judgement) strangers() {
 
 // classify says what a failed answer means; otherwise is the code for one that
 // did not come at all.
-func classify(a *answer, otherwise Code) (Code, string) {
+func (j *judgement) classify(a *answer, otherwise Code) (Code, string) {
 	switch {
 	case a == nil:
 		return otherwise, "see whether the node announces the right address (CLUSTER NODES)"
@@ -48,10 +48,12 @@ func classify(a *answer, otherwise Code) (Code, string) {
 		return CodeAuth, "check user name and password"
 	case a.err == errNoCluster:
 		return CodeNotACluster, "use redis.NewClient for a single server, or give the address of a cluster node"
+	case isTimeout(a.err) && j.tls:
+		return otherwise, "see whether its host is up, reachable and not busy; if this is a plain port, turn TLS off"
 	case isTimeout(a.err):
 		return otherwise, "see whether its host is up and reachable, and whether the process is stopped or busy"
 	}
-	return otherwise, netFix(a.err)
+	return otherwise, netFix(a.err, j.tls)
 }
 
 // masters judges the nodes that own slots.
@@ -63,7 +65,7 @@ func (j *judgement) masters() {
 		candidate := slices.ContainsFunc(j.replicasOf(m), j.candidate)
 		if m.view() == nil {
 			r := Reason{Verdict: Down, Node: m.addr, Slots: m.slots}
-			r.Code, r.Fix = classify(m.ans, CodeMasterUnreachable)
+			r.Code, r.Fix = j.classify(m.ans, CodeMasterUnreachable)
 			r.Detail = "the master of these slots: " + j.node(m).Error
 			if candidate && r.Code == CodeMasterUnreachable {
 				r.Fix = "a replica can take over: wait for the failover (cluster-node-timeout and about 2 s), then bring this node back as a replica"
@@ -224,7 +226,7 @@ func (j *judgement) replica(m *member) {
 	n := j.node(m)
 	if m.view() == nil {
 		r := Reason{Verdict: Degraded, Node: m.addr}
-		r.Code, r.Fix = classify(m.ans, CodeReplicaUnreachable)
+		r.Code, r.Fix = j.classify(m.ans, CodeReplicaUnreachable)
 		r.Detail = "a node without slots: " + n.Error
 		if of := j.byID[m.master()]; of != nil {
 			r.Detail = "replica of " + of.addr + ": " + n.Error

@@ -42,9 +42,11 @@ func orUnknown(s string) string {
 }
 
 // netFix is what to do about an error that is neither a reply nor a timeout.
-func netFix(err error) string {
+// tls tells whether the client speaks TLS.
+func netFix(err error, tls bool) string {
 	var dns *net.DNSError
 	text := err.Error()
+	closed := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 	switch {
 	case errors.As(err, &dns):
 		return "check the host name and the resolver"
@@ -52,14 +54,16 @@ func netFix(err error) string {
 		return "nothing listens there: start the server, or correct the address"
 	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):
 		return "no route from here: wrong address, or one of another network"
-	case strings.Contains(text, "does not look like a TLS handshake"):
-		return "this is a plain port: turn TLS off, or give the TLS port"
 	case strings.Contains(text, "x509:"):
 		return "the certificate does not fit: check CA, server name and expiry"
-	case strings.Contains(text, "tls:"):
-		return "TLS failed: check the port, the CA and the client certificate"
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET), strings.Contains(text, `\x15\x03`):
-		return "the server closed the connection: is it a TLS port, or does it protect itself (protected-mode, maxclients)?"
+	case strings.Contains(text, "certificate required"):
+		return "the server wants a client certificate"
+	case tls && closed, strings.Contains(text, "does not look like a TLS handshake"):
+		return "probably a plain port: turn TLS off, or give the TLS port"
+	case !tls && (closed || strings.Contains(text, "\x15\x03") || strings.Contains(text, `\x15\x03`)):
+		return "the server closed the connection: if this is a TLS port, turn TLS on; if not, see its log"
+	case closed:
+		return "the server closed the connection: see its log"
 	}
 	return ""
 }

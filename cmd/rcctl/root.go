@@ -48,6 +48,8 @@ Exit codes: 0 ok, 1 findings that fail, 2 wrong usage, 3 could not be done.`,
 	}{
 		{groupMain, newDoctorCmd(a)},
 		{groupMain, newBenchCmd(a)},
+		{groupCluster, newHealthCmd(a)},
+		{groupCluster, newTopologyCmd(a)},
 		{groupCluster, newSlotCmd(a)},
 		{groupDevelopment, newDemoCmd(a)},
 		{groupDevelopment, newLabCmd(a)},
