@@ -121,6 +121,9 @@ func rank(n Node) int {
 	return 2
 }
 
+// noAnswer is the state of a node without a sample at the end of the run.
+const noAnswer = "no answer"
+
 // report is what the servers say, in the order in which they were found.
 // Nodes without a sample since t do not answer.
 func (s *servers) report(t time.Time) []Node {
@@ -139,7 +142,7 @@ func (s *servers) report(t time.Time) []Node {
 		}
 		switch {
 		case n.lastAt.Before(t):
-			o.State = "no answer"
+			o.State = noAnswer
 		case n.restarted:
 			o.State = "restarted"
 		case n.reset != "":

@@ -26,6 +26,7 @@ func TestBooksCloseOnlyWhenBothSidesAgree(t *testing.T) {
 		{"lost replies cover a part", ledger{client: client(20, 3), server: ServerRedirects{26, 3}, lost: 4}, "open", 2, []string{"lost replies"}},
 		{"lost replies do not explain what the client saw", ledger{client: client(26, 3), server: ServerRedirects{20, 3}, lost: 100}, "open", 6, nil},
 		{"somebody else", ledger{client: client(0, 0), server: ServerRedirects{26, 0}, others: []string{"from 10.0.0.9"}}, "open", 0, []string{"somebody else"}},
+		{"a node is gone though the sums agree", ledger{client: client(2, 0), server: ServerRedirects{2, 0}, blind: []string{"n1: gone"}}, "open", 0, []string{"n1: gone"}},
 		{"a node restarted", ledger{client: client(26, 0), server: ServerRedirects{20, 0}, blind: []string{"n1: restarted"}}, "open", 0, []string{"n1: restarted"}},
 	} {
 		b := tc.l.close()

@@ -102,17 +102,13 @@ func (e *engine) shut() {
 	}
 }
 
-// sender sends single commands or pipelines. owner tells which node owns a
-// slot.
-func (e *engine) sender(ttl time.Duration, owner func(slot int) int) sender {
+// sender sends single commands or pipelines.
+func (e *engine) sender(ttl time.Duration) sender {
 	return func(ctx context.Context, ops []operation, out []outcome) {
 		if len(ops) == 1 {
 			e.one(ctx, &ops[0], &out[0], ttl)
 		} else {
 			e.many(ctx, ops, out, ttl)
-		}
-		for i := range ops {
-			out[i].owner = owner(ops[i].slot)
 		}
 	}
 }

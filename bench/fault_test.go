@@ -66,8 +66,11 @@ func TestARunEndsInTimeAndTellsWhyWhenANodeDies(t *testing.T) {
 			if state != "no answer" {
 				t.Errorf("state of the dead node is %q, want no answer", state)
 			}
-			if res.Books.State == "open" && len(res.Books.Reasons) == 0 {
-				t.Errorf("books are open without a reason: %+v", res.Books)
+			if res.Books.State != "open" || !strings.Contains(strings.Join(res.Books.Reasons, " "), victim.Addr()) {
+				t.Errorf("books %+v: want open, for want of an answer of %s", res.Books, victim.Addr())
+			}
+			if res.KeysLeft > 5000 {
+				t.Errorf("%d keys left, want at most those of the dead node", res.KeysLeft)
 			}
 		})
 	}

@@ -16,6 +16,7 @@ type generator struct {
 	opts     Options
 	work     *workload
 	send     sender
+	owner    func(slot int) int // number of the node that owns a slot
 	rec      *recorder
 	total    int64 // requests of an open loop, warm-up included
 	first    int64 // number of the first request that is measured
@@ -42,7 +43,7 @@ type flight struct {
 	mu       sync.Mutex
 	measured bool
 	due      time.Time
-	ops      int
+	ops      []operation // nil: none
 }
 
 // drainTime is how long after its end a run waits for the requests that are
@@ -50,9 +51,9 @@ type flight struct {
 // seconds promised.
 const drainTime = 2 * time.Second
 
-func newGenerator(o Options, send sender, rec *recorder, start time.Time) *generator {
+func newGenerator(o Options, send sender, owner func(slot int) int, rec *recorder, start time.Time) *generator {
 	g := &generator{
-		opts: o, work: newWorkload(o), send: send, rec: rec,
+		opts: o, work: newWorkload(o), send: send, owner: owner, rec: rec,
 		measure: start.Add(o.Warmup), end: start.Add(o.Warmup + o.Duration),
 		drainFor: drainTime, sleeper: preciseSleep, stop: make(chan struct{}),
 	}
@@ -115,18 +116,15 @@ func (g *generator) giveUp() (unfinished int) {
 		f := v.(*flight)
 		f.mu.Lock()
 		defer f.mu.Unlock()
-		if f.ops == 0 {
-			return true
-		}
-		unfinished += f.ops
-		if f.measured {
-			s := sample{due: f.due, sent: f.due, done: now, outcomes: make([]outcome, f.ops)}
+		unfinished += len(f.ops)
+		if f.measured && f.ops != nil {
+			s := sample{due: f.due, sent: f.due, done: now, outcomes: make([]outcome, len(f.ops))}
 			for i := range s.outcomes {
-				s.outcomes[i] = outcome{owner: -1, kind: "no answer by the end"}
+				s.outcomes[i] = outcome{owner: g.owner(f.ops[i].slot), kind: "no answer by the end"}
 			}
 			g.rec.add(k.(int), &s)
 		}
-		f.ops = 0
+		f.ops = nil
 		return true
 	})
 	return unfinished
@@ -294,10 +292,10 @@ func (b *batch) do(ctx context.Context, r request, due time.Time, measured bool)
 	n := int64(len(b.ops))
 	for k := range b.ops {
 		b.ops[k] = b.g.work.at(r.number*n + int64(k))
-		b.out[k] = outcome{owner: -1, get: b.ops[k].op == OpGet}
+		b.out[k] = outcome{owner: b.g.owner(b.ops[k].slot), get: b.ops[k].op == OpGet}
 	}
 	b.flight.mu.Lock()
-	b.flight.measured, b.flight.due, b.flight.ops = measured, due, len(b.ops)
+	b.flight.measured, b.flight.due, b.flight.ops = measured, due, b.ops
 	b.flight.mu.Unlock()
 	b.g.started.Add(1)
 	sent := time.Now()
@@ -309,10 +307,10 @@ func (b *batch) do(ctx context.Context, r request, due time.Time, measured bool)
 	b.g.finished.Add(1)
 	b.flight.mu.Lock()
 	defer b.flight.mu.Unlock()
-	if b.flight.ops == 0 {
+	if b.flight.ops == nil {
 		return // given up on and counted
 	}
-	b.flight.ops = 0
+	b.flight.ops = nil
 	if measured {
 		b.g.rec.add(b.worker, &sample{due: due, sent: sent, done: done, free: r.free, outcomes: b.out})
 	}

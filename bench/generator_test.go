@@ -17,7 +17,7 @@ func load(t *testing.T, ctx context.Context, o Options, send sender) (*generator
 		t.Fatal(err)
 	}
 	rec := newRecorder(4)
-	g := newGenerator(o.withDefaults(), send, rec, time.Now())
+	g := newGenerator(o.withDefaults(), send, func(int) int { return -1 }, rec, time.Now())
 	g.sleeper = func() (func(time.Duration), func()) { return time.Sleep, func() {} }
 	unfinished := g.run(ctx)
 	rec.close()

@@ -2,47 +2,45 @@ package bench
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
-	"golang.org/x/sync/errgroup"
 )
 
 // Keys are written and deleted in pipelines of this many, or fewer when their
-// values are large.
+// values are large. One pipeline at a time is under way for each node.
 const (
 	keysPerBatch  = 200
 	bytesPerBatch = 256 << 10
-	keyWriters    = 4
 )
 
-// preload writes every key once. Its time is bounded by progress: it gives up
-// when two seconds have passed without a batch that succeeded.
+// preload writes every key once. It fails when a node's batch does not succeed
+// within five seconds.
 func (r *runner) preload(ctx context.Context) error {
 	if r.opts.NoPreload {
 		return nil
 	}
 	r.wroteKeys = true
 	w, ttl := newWorkload(r.opts), r.opts.ttl()
+	b := &batches{
+		r: r, size: max(min(keysPerBatch, bytesPerBatch/r.opts.ValueSize), 1), patience: 5 * time.Second,
+		add: func(p redis.Pipeliner, id int) {
+			key, _ := w.key(id)
+			p.Set(ctx, key, w.value(mix64(uint64(id))), ttl)
+		},
+	}
 	begin, told := time.Now(), time.Now()
-	var mu sync.Mutex
-	batch := max(min(keysPerBatch, bytesPerBatch/r.opts.ValueSize), 1)
-	left, err := r.batches(ctx, batch, func(p redis.Pipeliner, id int) {
-		key, _ := w.key(id)
-		p.Set(ctx, key, w.value(mix64(uint64(id))), ttl)
-	}, func(done int64) {
-		mu.Lock()
-		defer mu.Unlock()
+	b.tell = func(done int64) {
 		if r.opts.Progress != nil && time.Since(told) > time.Second {
 			told = time.Now()
 			r.opts.Progress(Progress{Phase: "preload", Elapsed: time.Since(begin), Rate: float64(done) / time.Since(begin).Seconds()})
 		}
-	})
+	}
+	left, err := b.run(ctx, w)
 	if err != nil {
-		return preloadError(int(left), r.opts.Keys, err)
+		return preloadError(left, r.opts.Keys, err)
 	}
 	return nil
 }
@@ -56,10 +54,13 @@ func (r *runner) cleanup(deadline time.Time) {
 	ctx, cancel := context.WithDeadline(context.Background(), deadline)
 	defer cancel()
 	w := newWorkload(r.opts)
-	left, _ := r.batches(ctx, keysPerBatch, func(p redis.Pipeliner, id int) {
-		key, _ := w.key(id)
-		p.Unlink(ctx, key)
-	}, func(int64) {})
+	b := &batches{r: r, size: keysPerBatch, patience: time.Until(deadline), tell: func(int64) {},
+		add: func(p redis.Pipeliner, id int) {
+			key, _ := w.key(id)
+			p.Unlink(ctx, key)
+		},
+	}
+	left, _ := b.run(ctx, w)
 	r.keysLeft = uint64(left)
 }
 
@@ -72,56 +73,114 @@ func (m Mix) has(op Op) bool {
 	return false
 }
 
-// errStuck ends a preload that does not get on.
-var errStuck = errors.New("no key could be written for 2 s")
+// batches applies a command to every key, in pipelines that go to one node
+// each, so that a dead node holds up only its own keys.
+type batches struct {
+	r        *runner
+	size     int           // keys in a pipeline
+	patience time.Duration // with one pipeline
+	add      func(p redis.Pipeliner, id int)
+	tell     func(done int64) // progress, from one goroutine
 
-// batches applies add to every key in pipelines and returns how many keys
-// failed, with the first error. It stops early when ctx is done or nothing has
-// succeeded for two seconds.
-func (r *runner) batches(ctx context.Context, size int, add func(redis.Pipeliner, int), progress func(done int64)) (left int64, err error) {
-	var g errgroup.Group
-	g.SetLimit(keyWriters)
-	var done, lastGood atomic.Int64
-	lastGood.Store(time.Now().UnixNano())
-	var mu sync.Mutex
-	var first error
-	fail := func(e error) {
-		mu.Lock()
-		defer mu.Unlock()
-		if first == nil {
-			first = e
-		}
-	}
-	for from := 0; from < r.opts.Keys; from += size {
+	done atomic.Int64
+	mu   sync.Mutex
+	err  error // the last
+}
+
+// run returns how many keys failed, with the last error.
+func (b *batches) run(ctx context.Context, w *workload) (left int, err error) {
+	lanes := map[int]*lane{}
+	var group sync.WaitGroup
+	for id := range b.r.opts.Keys {
 		if ctx.Err() != nil {
-			fail(ctx.Err())
 			break
 		}
-		if time.Since(time.Unix(0, lastGood.Load())) > 2*time.Second {
-			fail(errStuck)
-			break
+		_, slot := w.key(id)
+		owner := b.r.servers.owner(slot)
+		l := lanes[owner]
+		if l == nil {
+			l = &lane{ch: make(chan []int, laneBatches)}
+			lanes[owner] = l
+			group.Go(func() { b.work(ctx, l) })
 		}
-		g.Go(func() error {
-			p := r.house.Client().Pipeline()
-			for id := from; id < min(from+size, r.opts.Keys); id++ {
-				add(p, id)
-			}
-			cmds, _ := p.Exec(ctx)
-			good := int64(0)
-			for _, c := range cmds {
-				if e := c.Err(); e != nil {
-					fail(e)
-				} else {
-					good++
-				}
-			}
-			if good > 0 {
-				lastGood.Store(time.Now().UnixNano())
-			}
-			progress(done.Add(good))
-			return nil
-		})
+		if l.ids = append(l.ids, id); len(l.ids) == b.size {
+			l.ch <- l.ids
+			l.ids = nil
+			b.tell(b.done.Load())
+		}
 	}
-	_ = g.Wait()
-	return int64(r.opts.Keys) - done.Load(), first
+	for _, l := range lanes {
+		l.ch <- l.ids
+		close(l.ch)
+	}
+	group.Wait()
+	left = b.r.opts.Keys - int(b.done.Load())
+	if left > 0 && b.err == nil {
+		b.err = ctx.Err()
+	}
+	return left, b.err
+}
+
+// laneBatches is how far one node may fall behind before the others wait.
+const laneBatches = 4096
+
+// A lane takes the batches of one node.
+type lane struct {
+	ids []int
+	ch  chan []int
+}
+
+// work sends the batches of a lane until one of them cannot be finished.
+func (b *batches) work(ctx context.Context, l *lane) {
+	given := false
+	for ids := range l.ch {
+		given = given || !b.finish(ctx, ids)
+	}
+}
+
+// finish sends a batch, and what failed of it again, while patience lasts.
+func (b *batches) finish(ctx context.Context, ids []int) bool {
+	ctx, cancel := context.WithTimeout(ctx, b.patience)
+	defer cancel()
+	for len(ids) > 0 {
+		if ctx.Err() != nil {
+			return false
+		}
+		all := len(ids)
+		if ids = b.send(ctx, ids); len(ids) == all {
+			b.r.house.Client().ReloadState(ctx)
+			pause(ctx, 50*time.Millisecond)
+		}
+	}
+	return true
+}
+
+func pause(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+	case <-t.C:
+	}
+}
+
+// send returns the keys that failed.
+func (b *batches) send(ctx context.Context, ids []int) (failed []int) {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	p := b.r.house.Client().Pipeline()
+	for _, id := range ids {
+		b.add(p, id)
+	}
+	cmds, _ := p.Exec(ctx) // each command has its own error
+	for i, c := range cmds {
+		if err := c.Err(); err != nil {
+			failed = append(failed, ids[i])
+			b.mu.Lock()
+			b.err = err
+			b.mu.Unlock()
+		}
+	}
+	b.done.Add(int64(len(ids) - len(failed)))
+	return failed
 }

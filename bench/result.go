@@ -180,7 +180,7 @@ type Node struct {
 	Addr  string `json:"addr"`
 	ID    string `json:"id,omitempty"`
 	Role  string `json:"role,omitempty"`
-	State string `json:"state"` // "ok", "joined", "gone", "restarted", "reset", or "no answer"
+	State string `json:"state"` // "ok", "joined", "restarted", "reset", "no answer" or "seed" (an address that is none of a node)
 
 	Client ClientRedirects `json:"client"`
 	Server ServerRedirects `json:"server"`

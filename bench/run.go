@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/rcctl/rcctl/pool"
@@ -72,7 +73,7 @@ func (r *runner) open(ctx context.Context) (err error) {
 	c := r.opts.Cluster
 	c.Name, c.PoolSize, c.MinIdleConns = r.name, 16, -1
 	c.ReadTimeout, c.WriteTimeout, c.MaxRetries = time.Second, time.Second, 8
-	c.Tune = nil
+	c.Tune, c.Logger = nil, slog.New(slog.DiscardHandler)
 	if r.house, err = pool.New(ctx, c); err != nil {
 		return err
 	}
@@ -107,8 +108,7 @@ func (r *runner) release() {
 // load runs the generator and samples once a second beside it.
 func (r *runner) load(ctx context.Context) {
 	r.rec, r.total, r.usage = newRecorder(16), newTally(), startUsage()
-	send := r.engine.sender(r.opts.ttl(), r.servers.owner)
-	r.gen = newGenerator(r.opts, send, r.rec, time.Now().Add(5*time.Millisecond))
+	r.gen = newGenerator(r.opts, r.engine.sender(r.opts.ttl()), r.servers.owner, r.rec, time.Now().Add(5*time.Millisecond))
 	stop, stopped := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(stopped)

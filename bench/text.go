@@ -51,19 +51,21 @@ func (t *textReport) head() {
 	}
 	t.line("Load", "%s, %s, %s%s", loop, secondsText(o.DurationSeconds), workers, pipelineText(o))
 	t.line("Data", "%s; %s keys %s, %s-byte values", o.Mix, thousands(uint64(o.Keys)), distText(o.Dist), thousands(uint64(o.ValueSize)))
-	masters, replicas := 0, 0
+	masters, replicas, silent := 0, 0, ""
 	for _, n := range t.r.Nodes {
-		switch n.Role {
-		case "master":
+		switch {
+		case n.State == noAnswer:
+			silent += ", " + n.Addr + " does not answer"
+		case n.Role == "master":
 			masters++
-		case "replica":
+		case n.Role == "replica":
 			replicas++
 		}
 	}
 	c := o.Client
 	t.line("Client", "engine %s, %d connections per node, read timeout %s, %d redirects or retries",
 		o.Engine, c.PoolSize, time.Duration(c.ReadTimeout)*time.Millisecond, c.MaxRedirects)
-	t.line("Cluster", "%s: %d masters, %d replicas", strings.Join(o.Addrs, ","), masters, replicas)
+	t.line("Cluster", "%s: %d masters, %d replicas%s", strings.Join(o.Addrs, ","), masters, replicas, silent)
 	if t.r.Interrupted {
 		t.line("Interrupted", "after %s; the figures cover that time", secondsText(t.r.Seconds))
 	}
@@ -87,15 +89,23 @@ func (t *textReport) latency() {
 		}
 		return []string{name, usecText(p.P50), usecText(p.P95), usecText(p.P99), usecText(p.P999), usecText(p.Max)}
 	}
-	rows := [][]string{{"", "p50", "p95", "p99", "p99.9", "max"}, row("service", l.Service), row("intended", l.Intended)}
+	rows := [][]string{{"", "p50", "p95", "p99", "p99.9", "max"}, row("service", l.Service)}
+	open := t.r.Options.Rate > 0
+	if open {
+		rows = append(rows, row("intended", l.Intended))
+	}
 	if l.Failed.Count > 0 {
 		rows = append(rows, row("failed", l.Failed))
 	}
 	t.b.WriteString("\nLatency\n")
 	t.table(rows)
-	t.b.WriteString("  service: from send to reply. intended: from the moment a request was due, as its caller sees it.\n")
+	if open {
+		t.b.WriteString("  service: from send to reply. intended: from the moment a request was due, as its caller sees it.\n")
+	} else {
+		t.b.WriteString("  service: from send to reply. A closed loop sends less while a node is slow: callers on a schedule see\n  worse than this; measure them with --rate.\n")
+	}
 	if l.Failed.Count > 0 {
-		t.b.WriteString("  failed: intended, of operations that failed; the others are of those that succeeded.\n")
+		t.b.WriteString("  failed: from due time to the error; the other rows are of operations that succeeded.\n")
 	}
 }
 
@@ -109,6 +119,9 @@ func (t *textReport) errors() {
 		formatPercent(t.r.Errors, t.r.Operations), kindsText(t.r.ErrorKinds))
 	rows := [][]string{{"node", "errors", "timeouts", "broken", "pool timeouts", "rejected", "maxclients", "state"}}
 	for _, n := range t.r.Nodes {
+		if n.Role != "master" && n.Timeouts+n.NetErrors+n.PoolTimeouts+n.Rejected+n.OwnedErrors == 0 {
+			continue
+		}
 		rows = append(rows, []string{n.Addr, thousands(n.OwnedErrors), thousands(n.Timeouts), thousands(n.NetErrors),
 			thousands(n.PoolTimeouts), thousands(n.Rejected), strconv.FormatInt(n.MaxClients, 10), n.State})
 	}
@@ -140,7 +153,11 @@ func (t *textReport) redirects() {
 		t.line("Books", "closed: the client saw every MOVED and ASK that the servers sent, from preload to clean-up")
 		return
 	}
-	t.line("Books", "open: client and servers differ; %s unexplained", thousands(b.Unexplained))
+	if c.Moved == s.Moved && c.Ask == s.Ask {
+		t.line("Books", "open: the sums agree but the servers' do not cover the whole run")
+	} else {
+		t.line("Books", "open: client and servers differ; %s unexplained", thousands(b.Unexplained))
+	}
 	for _, why := range b.Reasons {
 		fmt.Fprintf(&t.b, "  - %s\n", why)
 	}

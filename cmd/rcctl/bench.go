@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -138,6 +139,7 @@ func (o *benchOptions) options(a *app) (bench.Options, error) {
 	}
 	r.Cluster.ReadTimeout, r.Cluster.WriteTimeout, r.Cluster.PoolSize = o.readTimeout, o.writeTimeout, o.poolSize
 	r.Cluster.MinIdleConns = min(20, o.poolSize)
+	r.Cluster.Logger = slog.New(slog.DiscardHandler) // the report says it all
 	r.Staging = r.Staging || a.getenv("RCCTL_STAGING") == "1"
 	return r, nil
 }

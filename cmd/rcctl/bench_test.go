@@ -1,0 +1,91 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rcctl/rcctl/bench"
+	"github.com/rcctl/rcctl/clustertest"
+)
+
+func TestBenchNamesEveryWrongFlagWithItsFix(t *testing.T) {
+	for _, tc := range []struct{ flag, value, fix string }{
+		{"rate", "-1", "closed loop"},
+		{"rate", "NaN", "operations per second"},
+		{"duration", "0", "at least 100ms"},
+		{"duration", "-5s", "at least 100ms"},
+		{"warmup", "-1s", "0 or more"},
+		{"keys", "0", "1 or more"},
+		{"keys", "-3", "1 to"},
+		{"value-size", "0", "1 or more"},
+		{"pipeline", "0", "1 or more"},
+		{"workers", "0", "or unlimited"},
+		{"workers", "many", "or unlimited"},
+		{"engine", "jedis", "pool or go-redis"},
+		{"mix", "get=x", "get=90,set=10"},
+		{"mix", "flushall=1", "get or set"},
+		{"dist", "gauss", "uniform, zipf"},
+		{"theta", "2", "0.99"},
+		{"prefix", "{x}", "braces"},
+		{"read-timeout", "0", "300ms"},
+		{"pool-size", "0", "1 to 10000"},
+		{"assert", "p99<fast", "duration such as 5ms"},
+		{"out", "/no/such/dir/run.json", "no such file"},
+	} {
+		r := runApp(t.Context(), "bench", "--cluster", "127.0.0.1:1", "--"+tc.flag+"="+tc.value)
+		if r.code != exitUsage || !strings.Contains(r.stderr, "--"+tc.flag) || !strings.Contains(r.stderr, tc.fix) || r.stdout != "" {
+			t.Errorf("--%s=%s: exit %d, %q: want %d, the flag and %q", tc.flag, tc.value, r.code, r.stderr, exitUsage, tc.fix)
+		}
+	}
+}
+
+func TestBenchOfNothingThereIsNoReport(t *testing.T) {
+	begin := time.Now()
+	r := runApp(t.Context(), "bench", "--cluster", "127.0.0.1:1", "-o", "json")
+	if r.code != exitUnknown || r.stdout != "" || !strings.Contains(r.stderr, "127.0.0.1:1") {
+		t.Errorf("exit %d, stdout %q, stderr %q", r.code, r.stdout, r.stderr)
+	}
+	if took := time.Since(begin); took > 3*time.Second {
+		t.Errorf("took %s", took)
+	}
+}
+
+func TestBenchReportsAndAsserts(t *testing.T) {
+	c := clustertest.Run(t, clustertest.Options{Backend: clustertest.Processes{}, Replicas: 1})
+	out := filepath.Join(t.TempDir(), "run.json")
+	base := []string{"--cluster", c.Addrs()[0], "--rate", "500", "--duration", "1s", "--keys", "500"}
+
+	r := runApp(t.Context(), append([]string{"bench", "run", "--out", out, "--assert", "errors=0,rate>=0.5,books=closed"}, base...)...)
+	if r.code != exitOK || !strings.Contains(r.stdout, "Limited by") || r.stderr != "" {
+		t.Errorf("exit %d\n%s\n%s", r.code, r.stdout, r.stderr)
+	}
+	f, err := os.Open(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	saved, err := bench.ReadResult(f)
+	if err != nil || saved.Operations != 500 || saved.Version == "" {
+		t.Errorf("saved result %+v, %v", saved, err)
+	}
+
+	r = runApp(t.Context(), append([]string{"bench", "-o", "json", "--assert", "errors=0,throughput>1000000"}, base...)...)
+	if r.code != exitFindings || !strings.Contains(r.stderr, "throughput>1000000") || !strings.Contains(r.stderr, "500/s") {
+		t.Errorf("exit %d, stderr %q: want %d with clause and value", r.code, r.stderr, exitFindings)
+	}
+	var v struct {
+		Schema     string
+		Operations int
+		Books      struct{ State string }
+	}
+	if err := json.Unmarshal([]byte(r.stdout), &v); err != nil || v.Schema != bench.Schema || v.Operations != 500 || v.Books.State != "closed" {
+		t.Errorf("%v: %+v", err, v)
+	}
+	if left, err := filepath.Glob(filepath.Join(filepath.Dir(out), ".rcctl-bench-*")); err != nil || len(left) > 0 {
+		t.Errorf("left behind %q, %v", left, err)
+	}
+}
