@@ -88,6 +88,9 @@ func (c *conn) fault(args []string) (hit *Injection, ok bool) {
 	}
 	switch {
 	case hit.f.Error != "":
+		m.mu.Lock()
+		c.dirty = c.dirty || c.multi // as with every error while queueing
+		m.mu.Unlock()
 		c.send(resp.AppendError(nil, hit.f.Error))
 	case hit.f.DropBefore:
 		c.write()
