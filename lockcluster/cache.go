@@ -45,6 +45,14 @@ type Cache struct {
 // not read from replicas. One error names every bad field. New does not wait
 // for Redis; it starts the goroutine of the wake-up subscription.
 func New(client redis.UniversalClient, cfg Config) (*Cache, error) {
+	c, err := build(client, cfg)
+	if err == nil {
+		c.tasks.start(c.wake.loop)
+	}
+	return c, err
+}
+
+func build(client redis.UniversalClient, cfg Config) (*Cache, error) {
 	cfg = cfg.withDefaults()
 	if err := errors.Join(checkClient(client), cfg.validate()); err != nil {
 		return nil, fmt.Errorf("lockcluster: %w", err)
@@ -64,7 +72,6 @@ func New(client redis.UniversalClient, cfg Config) (*Cache, error) {
 	if _, err := rand.Read(c.process[:]); err != nil {
 		return nil, fmt.Errorf("lockcluster: %w", err)
 	}
-	c.tasks.start(c.wake.loop)
 	return c, nil
 }
 
@@ -132,7 +139,11 @@ func (c *Cache) lookup(ctx context.Context, key string, load Loader, check func(
 		}
 		return c.join(ctx, key, load, view{})
 	}
-	if v.kind == kindNone || check != nil && v.has && check(v.payload) != nil {
+	if v.kind == kindNone {
+		return c.join(ctx, key, load, v)
+	}
+	if check != nil && v.has && check(v.payload) != nil {
+		c.stats.undecodable.Add(1)
 		return c.join(ctx, key, load, v)
 	}
 	if v.plain {
@@ -175,7 +186,7 @@ func (c *Cache) hit(key string, v view, source Source) (Result, error) {
 	if v.kind == kindNotFound {
 		return Result{Source: source}, ErrNotFound
 	}
-	if c.copies != nil && !v.plain {
+	if !v.plain {
 		c.copies.put(key, v.payload, false, v.fill)
 	}
 	return Result{Value: v.payload, Source: source}, nil

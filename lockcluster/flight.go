@@ -219,22 +219,8 @@ func (f *flight) loadAndFill(ctx context.Context, sh *shard, r reply, lease toke
 		a.source = Fallback
 	}
 	fr, err := c.fill(ctx, sh, f.key, f.token, lease, l, o)
-	switch {
-	case err != nil: // nobody knows what became of it
-		c.stats.fills.unanswered.Add(1)
-		c.warn("fill unanswered", f.key, err)
-		c.releaseLater(sh, f.key, lease)
-	case fr.state == "FILLED":
-		c.stats.fills.stored.Add(1)
-		c.wake.wake(f.key)
-		c.keep(f.key, a, f.token)
-	case fr.state == "LOST":
-		c.stats.fills.lost.Add(1)
+	if c.filled(ctx, sh, f.key, f.token, lease, a, fr, err) {
 		return f.superseded(fr, sh)
-	default: // REFUSED, FOREIGN
-		c.stats.fills.refused.Add(1)
-		c.warn("fill refused", f.key, errorString(fr.extra))
-		c.release(ctx, sh, f.key, lease, false)
 	}
 	return a, true, nil
 }
@@ -375,7 +361,7 @@ func (f *flight) unleased(ctx context.Context, reason loadReason) (answer, error
 	}
 	a := answer{value: o.value, missing: o.missing, source: Alone}
 	if reason == loadSick && !l.noStore {
-		c.keep(f.key, a, token{})
+		c.copies.put(f.key, a.value, a.missing, token{})
 	}
 	return a, nil
 }

@@ -59,6 +59,33 @@ func (c *Cache) releaseLater(sh *shard, key string, lease token) {
 
 // fill stores what a load gave, if the lease it relies on is still there.
 func (c *Cache) fill(ctx context.Context, sh *shard, key string, id, lease token, l *Load, o outcome) (reply, error) {
+	return c.run(ctx, sh, fillScript, key, c.fillArgs(key, id, lease, l, o)...)
+}
+
+// filled does what the answer to a fill asks for. It reports whether the value
+// was superseded and must not be used.
+func (c *Cache) filled(ctx context.Context, sh *shard, key string, id, lease token, a answer, r reply, err error) (superseded bool) {
+	switch {
+	case err != nil: // nobody knows what became of it
+		c.stats.fills.unanswered.Add(1)
+		c.warn("fill unanswered", key, err)
+		c.releaseLater(sh, key, lease)
+	case r.state == "FILLED":
+		c.stats.fills.stored.Add(1)
+		c.copies.put(key, a.value, a.missing, id)
+		c.wake.wake(key)
+	case r.state == "LOST":
+		c.stats.fills.lost.Add(1)
+		return true
+	default: // REFUSED, FOREIGN
+		c.stats.fills.refused.Add(1)
+		c.warn("fill refused", key, errorString(r.extra))
+		c.release(ctx, sh, key, lease, false)
+	}
+	return false
+}
+
+func (c *Cache) fillArgs(key string, id, lease token, l *Load, o outcome) []any {
 	k, fresh, stale := kindValue, c.jittered(), c.cfg.Stale
 	if o.missing {
 		k, fresh, stale = kindNotFound, c.cfg.NotFoundFor, 0
@@ -81,15 +108,8 @@ func (c *Cache) fill(ctx context.Context, sh *shard, key string, id, lease token
 		payload = []byte{}
 	}
 	took := min(max((o.took+time.Millisecond-1)/time.Millisecond*time.Millisecond, 0), maxSpan)
-	return c.run(ctx, sh, fillScript, key, id[:], lease[:], int(k), ms(fresh), ms(stale), ms(took),
-		sum, payload, c.channel(), key, ms(tombstoneFor))
-}
-
-// keep keeps a last good copy of what was loaded.
-func (c *Cache) keep(key string, a answer, fill token) {
-	if c.copies != nil {
-		c.copies.put(key, a.value, a.missing, fill)
-	}
+	return []any{id[:], lease[:], int(k), ms(fresh), ms(stale), ms(took),
+		sum, payload, c.channel(), key, ms(tombstoneFor)}
 }
 
 // quiet lets a kind of message through once a second.

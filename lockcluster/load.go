@@ -20,6 +20,7 @@ type Loader func(ctx context.Context, l *Load) ([]byte, error)
 // loader and must not be used after that.
 type Load struct {
 	key      string
+	batch    []string // the keys of a batch, instead of key
 	previous []byte
 	has      bool
 	fresh    time.Duration
@@ -83,7 +84,11 @@ func (o outcome) counts() bool { return o.reason != 0 && !errors.Is(o.err, conte
 // call runs a loader in a goroutine of its own and returns by the timeout.
 func (c *Cache) call(ctx context.Context, load Loader, l *Load, timeout time.Duration, reason loadReason) outcome {
 	began := c.clock.now()
-	lctx, cancel := context.WithTimeout(withLoading(ctx, c, l.key), timeout)
+	keys := l.batch
+	if keys == nil {
+		keys = []string{l.key}
+	}
+	lctx, cancel := context.WithTimeout(withLoading(ctx, c, keys), timeout)
 	defer cancel()
 	done := make(chan outcome, 1)
 	go guarded(lctx, load, l, done)
@@ -139,7 +144,7 @@ type loading struct {
 	outer *loading
 }
 
-func withLoading(ctx context.Context, c *Cache, keys ...string) context.Context {
+func withLoading(ctx context.Context, c *Cache, keys []string) context.Context {
 	outer, _ := ctx.Value(loadingKey{}).(*loading)
 	return context.WithValue(ctx, loadingKey{}, &loading{c, keys, outer})
 }

@@ -26,6 +26,10 @@ func (c *Cache) readPlain(ctx context.Context, sh *shard, key string) (view, err
 	pipe := c.client.Pipeline()
 	value, head := pipe.Get(b, key), pipe.Get(b, companion(key))
 	_, _ = pipe.Exec(b)
+	return c.pairPlain(ctx, sh, value, head)
+}
+
+func (c *Cache) pairPlain(ctx context.Context, sh *shard, value, head *redis.StringCmd) (view, error) {
 	raw, err := value.Bytes()
 	if err != nil && err != redis.Nil {
 		return c.readFailed(ctx, sh, err)

@@ -3,7 +3,6 @@ package lockcluster
 import (
 	"context"
 	"errors"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -45,13 +44,7 @@ func (s *shards) newOne(addr string, ping func(context.Context) error) *shard {
 }
 
 // slotZero is a key of slot 0: go-redis routes the empty key at random.
-var slotZero = func() string {
-	for i := 0; ; i++ {
-		if s := strconv.Itoa(i); hashtag.Slot(s) == 0 {
-			return s
-		}
-	}
-}()
+var slotZero = hashtag.TagForSlot(0)
 
 // of is the shard of a key. It asks the network only when the client does not
 // know the topology yet.

@@ -30,6 +30,8 @@ type Stats struct {
 	Fills map[string]uint64
 	// RefreshesSkipped counts refreshes for which all RefreshWorkers were busy.
 	RefreshesSkipped uint64
+	// Undecodable counts values that a Typed could not decode and loaded anew.
+	Undecodable uint64
 	// ShardsOpened is how often a shard was found not to answer.
 	ShardsOpened uint64
 
@@ -130,7 +132,7 @@ type counters struct {
 	leases      [len(leaseStates)]atomic.Uint64
 	fills       struct{ stored, lost, refused, unanswered, tooLarge atomic.Uint64 }
 
-	refreshesSkipped atomic.Uint64
+	refreshesSkipped, undecodable atomic.Uint64
 }
 
 const maxPatterns = 100
@@ -224,6 +226,7 @@ func (c *Cache) Stats() Stats {
 		Fills: map[string]uint64{"stored": k.fills.stored.Load(), "lost": k.fills.lost.Load(), "refused": k.fills.refused.Load(),
 			"unanswered": k.fills.unanswered.Load(), "too_large": k.fills.tooLarge.Load()},
 		RefreshesSkipped: k.refreshesSkipped.Load(),
+		Undecodable:      k.undecodable.Load(),
 		Subscribed:       c.wake.healthy.Load(),
 		Copies:           c.copies.len(),
 	}

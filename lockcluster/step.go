@@ -152,6 +152,62 @@ func (c *Cache) runOnce(ctx context.Context, sh *shard, script *redis.Script, ke
 	return c.parseReply(sh, v, sent)
 }
 
+// runMany runs a script for several keys of one shard in one pipeline, with a
+// reply or an error for each.
+func (c *Cache) runMany(ctx context.Context, sh *shard, script *redis.Script, keys []manyKey, args [][]any) ([]reply, []error) {
+	replies, errs := make([]reply, len(keys)), make([]error, len(keys))
+	step, cancel := context.WithTimeout(ctx, c.cfg.StepBudget)
+	defer cancel()
+	sent := c.clock.now()
+	pipe := c.client.Pipeline()
+	cmds := make([]*redis.Cmd, len(keys))
+	for i, k := range keys {
+		cmds[i] = pipe.EvalSha(step, script.Hash(), c.scriptKeys(k.key), args[i]...)
+	}
+	_, _ = pipe.Exec(step)
+	for i, k := range keys {
+		v, err := cmds[i].Slice()
+		switch {
+		case err == nil:
+			replies[i], errs[i] = c.parseReply(sh, v, sent)
+		case redis.HasErrorPrefix(err, "NOSCRIPT") || isNetwork(err) && step.Err() == nil:
+			replies[i], errs[i] = c.run(ctx, sh, script, k.key, args[i]...)
+		default:
+			errs[i] = err
+		}
+	}
+	return replies, errs
+}
+
+// readMany reads several keys of one shard in one pipeline.
+func (c *Cache) readMany(ctx context.Context, sh *shard, keys []manyKey) ([]view, []error) {
+	views, errs := make([]view, len(keys)), make([]error, len(keys))
+	step, cancel := context.WithTimeout(ctx, c.cfg.StepBudget)
+	defer cancel()
+	pipe := c.client.Pipeline()
+	values, heads := make([]*redis.StringCmd, len(keys)), make([]*redis.StringCmd, len(keys))
+	for i, k := range keys {
+		values[i] = pipe.Get(step, k.key)
+		if c.cfg.PlainValues {
+			heads[i] = pipe.Get(step, companion(k.key))
+		}
+	}
+	_, _ = pipe.Exec(step)
+	for i := range keys {
+		if c.cfg.PlainValues {
+			views[i], errs[i] = c.pairPlain(ctx, sh, values[i], heads[i])
+			continue
+		}
+		raw, err := values[i].Bytes()
+		if err != nil {
+			views[i], errs[i] = c.readFailed(ctx, sh, err)
+		} else {
+			views[i] = c.parse(raw)
+		}
+	}
+	return views, errs
+}
+
 func (c *Cache) scriptKeys(key string) []string {
 	if c.cfg.PlainValues {
 		return []string{companion(key), key}
