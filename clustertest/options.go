@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -132,9 +133,11 @@ func (o Options) withDefaults() Options {
 // nodes is the number of nodes.
 func (o Options) nodes() int { return o.Masters * (1 + o.Replicas) }
 
-// slotRange is the range of slots that master i owns at the start.
+// slotRange is the range of slots that master i owns at the start, split as
+// redis-cli --cluster create does: 0-5460, 5461-10922, 10923-16383.
 func (o Options) slotRange(i int) (first, last int) {
-	return i * slotCount / o.Masters, (i+1)*slotCount/o.Masters - 1
+	bound := func(i int) int { return int(math.Round(float64(i)*slotCount/float64(o.Masters) - 1)) }
+	return bound(i) + 1, bound(i + 1)
 }
 
 const slotCount = 16384
