@@ -23,7 +23,7 @@ var handlers map[string]handler
 
 func init() {
 	handlers = map[string]handler{
-		"ttl": cmdTTL, "pttl": cmdTTL, "expiretime": cmdTTL, "pexpiretime": cmdTTL, "persist": cmdPersist,
+		"substr": cmdSubstr, "ttl": cmdTTL, "pttl": cmdTTL, "expiretime": cmdTTL, "pexpiretime": cmdTTL, "persist": cmdPersist,
 		"expire": cmdExpire, "pexpire": cmdExpire, "expireat": cmdExpire, "pexpireat": cmdExpire,
 
 		"multi": cmdMulti, "exec": cmdExec, "discard": cmdDiscard, "watch": cmdWatch, "unwatch": cmdUnwatch,

@@ -45,11 +45,7 @@ func cmdBlocking(x *call) {
 	if x.cmd.name == "blmpop" {
 		try = append([]string{"LMPOP"}, x.args[2:]...)
 	}
-	null := resp.AppendNullArray(nil, x.proto)
-	if x.cmd.name == "blmove" || x.cmd.name == "brpoplpush" {
-		null = resp.AppendNull(nil, x.proto)
-	}
-	x.blockOn(try, x.cmd.keys(nil, x.args), timeout, null)
+	x.blockOn(try, x.cmd.keys(nil, x.args), timeout, resp.AppendNullArray(nil, x.proto))
 }
 
 func parseTimeout(s string) (time.Duration, string) {
@@ -102,7 +98,11 @@ func (w *waiter) attempt(proto int) []byte {
 			return nil
 		}
 	}
-	reply = bytes.Clone(reply)
+	if w.cmd.name == "xread" || w.cmd.name == "xreadgroup" || proto == 3 {
+		reply = (&call{cmd: w.cmd, args: w.args, proto: proto}).appendNative(nil, reply)
+	} else {
+		reply = bytes.Clone(reply)
+	}
 	for _, k := range w.cmd.written(nil, w.args) {
 		ds.changed(k)
 		if e := ds.keys[k]; e != nil && !e.deadline.IsZero() && ds.value("PTTL", k).Int() < 0 {
@@ -302,6 +302,10 @@ func cmdXRead(x *call) {
 	}
 	if !block || streams == 0 || (len(try)-streams)%2 != 0 {
 		runNative(x)
+		return
+	}
+	if x.inScript {
+		x.err("ERR " + strings.ToUpper(x.cmd.name) + " command is not allowed with BLOCK option from scripts")
 		return
 	}
 	keys := try[streams : streams+(len(try)-streams)/2]

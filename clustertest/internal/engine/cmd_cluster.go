@@ -245,7 +245,11 @@ func cmdClusterCountKeys(x *call) {
 func cmdClusterGetKeys(x *call) {
 	slot, ok := parseSlot(x.args[2])
 	count, err := strconv.Atoi(x.args[3])
-	if !ok || err != nil || count < 0 {
+	if err != nil {
+		x.err("ERR value is not an integer or out of range")
+		return
+	}
+	if !ok || count < 0 {
 		x.err("ERR Invalid slot or number of keys")
 		return
 	}

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rcctl/rcctl/clustertest/internal/resp"
 	"github.com/rcctl/rcctl/hashtag"
 )
 
@@ -42,7 +41,7 @@ func cmdCommandInfo(x *call) {
 			c = c.subs[sub]
 		}
 		if c == nil || c.value.Kind == 0 {
-			x.out = resp.AppendNullArray(x.out, x.proto)
+			x.null()
 			continue
 		}
 		x.out = appendValue(x.out, c.value, x.proto)
@@ -269,6 +268,17 @@ func cmdDebug(x *call) {
 
 func cmdShutdown(x *call) {
 	n := x.n
+	for _, a := range x.args[1:] {
+		switch strings.ToLower(a) {
+		case "save", "nosave", "now", "force":
+		case "abort":
+			x.err("ERR No shutdown in progress.")
+			return
+		default:
+			x.err("ERR syntax error")
+			return
+		}
+	}
 	x.c.closing = true
 	n.c.conns.Go(n.halt)
 	x.out = x.out[:0]

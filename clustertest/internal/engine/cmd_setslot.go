@@ -8,7 +8,7 @@ import (
 func cmdClusterSetSlot(x *call) {
 	n, c := x.n, x.n.c
 	if n.isReplica() {
-		x.err("ERR You can use SETSLOT only with masters.")
+		x.err("ERR Please use SETSLOT only with masters.")
 		return
 	}
 	slot, ok := parseSlot(x.args[2])

@@ -197,7 +197,7 @@ func (n *Node) invoke(x *call) {
 // runNative hands the command to the data engine.
 func runNative(x *call) {
 	if x.cmd.flags&flagWrite == 0 {
-		x.out = append(x.out, x.ds.raw(x.proto, x.args...)...)
+		x.out = x.appendNative(x.out, x.ds.raw(x.proto, x.args...))
 		return
 	}
 	var before time.Time
@@ -207,8 +207,12 @@ func runNative(x *call) {
 			before = e.deadline
 		}
 	}
+	if why := strict(x); why != "" {
+		x.err(why)
+		return
+	}
 	reply := x.ds.raw(x.proto, x.args...)
-	x.out = append(x.out, reply...)
+	x.out = x.appendNative(x.out, reply)
 	if bytes.HasPrefix(reply, []byte("-")) || x.cmd.name == "set" && !setApplied(x.args[3:], reply) {
 		return
 	}

@@ -75,6 +75,19 @@ func (r *scriptRunner) open() {
 			return 0
 		},
 	})
+	// A caught error of redis.call is its text, as in Redis.
+	pcall := l.G.Global.RawGetString("pcall")
+	l.G.Global.RawSetString("pcall", l.NewFunction(func(l *lua.LState) int {
+		n := l.GetTop()
+		l.Insert(pcall, 1)
+		l.Call(n, lua.MultRet)
+		if l.Get(1) == lua.LFalse {
+			if t, ok := l.Get(2).(*lua.LTable); ok && t.RawGetString("err") != lua.LNil {
+				l.Replace(2, t.RawGetString("err"))
+			}
+		}
+		return l.GetTop()
+	}))
 	for name, v := range map[string]int{"LOG_DEBUG": 0, "LOG_VERBOSE": 1, "LOG_NOTICE": 2, "LOG_WARNING": 3,
 		"REPL_NONE": 0, "REPL_SLAVE": 1, "REPL_REPLICA": 1, "REPL_AOF": 2, "REPL_ALL": 3} {
 		redis.RawSetString(name, lua.LNumber(v))
@@ -127,6 +140,9 @@ func (r *scriptRunner) compile(sha, body string) (*lua.LFunction, string) {
 	}
 	fail := func(err error) string {
 		msg := strings.TrimSpace(err.Error())
+		if strings.HasPrefix(msg, "user_script at EOF") {
+			msg = "user_script:" + strconv.Itoa(1+strings.Count(body, "\n")) + ": unexpected symbol near '<eof>'"
+		}
 		if m := parsePlace.FindStringSubmatch(msg); m != nil {
 			msg = "user_script:" + m[1] + ": " + m[3] + " near " + m[2]
 		}
@@ -192,7 +208,11 @@ func (r *scriptRunner) run(x *call, f *lua.LFunction, sha string, keys, argv []s
 	l.Push(f)
 	err := l.PCall(0, 1, nil)
 	if err == nil {
-		x.out = r.reply(x.out, l.Get(-1), x.proto, 0)
+		v := l.Get(-1)
+		x.out = r.reply(x.out, v, x.proto, 0)
+		if t, ok := v.(*lua.LTable); ok {
+			x.counted = t.RawGetString("ignore_error_stats_update") == lua.LTrue
+		}
 	} else {
 		r.failed(x, err)
 	}
@@ -300,6 +320,7 @@ func (r *scriptRunner) raise(raise bool, msg string, counted bool) int {
 		r.lastErr = msg
 	}
 	t := oneField(r.l, "err", msg)
+	t.RawSetString("ignore_error_stats_update", lua.LBool(counted))
 	if !raise {
 		r.l.Push(t)
 		return 1

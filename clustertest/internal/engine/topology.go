@@ -176,21 +176,11 @@ func (t *topology) masters() []int {
 	return out
 }
 
-// spread gives the slots to the first masters evenly, in order, as redis-cli
-// --cluster create does.
+// spread gives the slots to the first masters evenly, in order.
 func (t *topology) spread(masters int) {
-	per := float64(hashtag.Slots) / float64(masters)
-	cursor := 0.0
-	first := 0
 	for i := range masters {
-		last := int(cursor + per - 1 + 0.5)
-		if last > hashtag.Slots-1 || i == masters-1 {
-			last = hashtag.Slots - 1
-		}
-		for s := first; s <= last; s++ {
+		for s := i * hashtag.Slots / masters; s < (i+1)*hashtag.Slots/masters; s++ {
 			t.slots[s] = int16(i)
 		}
-		first = last + 1
-		cursor += per
 	}
 }
