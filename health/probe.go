@@ -3,7 +3,6 @@ package health
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net"
 	"strings"
 	"sync"
@@ -41,6 +40,12 @@ func (a *answer) self() *redisinfo.Node {
 func (a *answer) loading() bool {
 	return a.info.String("loading") == "1" || a.info.String("async_loading") == "1" || isReply(a.err, "LOADING")
 }
+
+// noAnswer is a timeout in words.
+type noAnswer struct{ text string }
+
+func (e *noAnswer) Error() string { return e.text }
+func (e *noAnswer) Unwrap() error { return context.DeadlineExceeded }
 
 // errNoCluster is the error of a probe that found a server without cluster.
 var errNoCluster = errors.New("the server is no cluster node (cluster-enabled no)")
@@ -139,7 +144,7 @@ func (p *prober) probe(ctx context.Context, addr string) *answer {
 		return &answer{addr: addr, err: err}
 	}
 	if !pc.busy.CompareAndSwap(false, true) {
-		return &answer{addr: addr, err: fmt.Errorf("still no answer to the probe before: %w", context.DeadlineExceeded)}
+		return &answer{addr: addr, err: &noAnswer{"still no answer to the probe before"}}
 	}
 	ctx, cancel := context.WithTimeout(ctx, p.timeout)
 	defer cancel()
@@ -157,7 +162,7 @@ func (p *prober) probe(ctx context.Context, addr string) *answer {
 	}
 	a.rtt = time.Since(start)
 	if isTimeout(a.err) {
-		a.err = fmt.Errorf("no answer within %s: %w", p.timeout, context.DeadlineExceeded)
+		a.err = &noAnswer{"no answer within " + p.timeout.String()}
 	}
 	return a
 }

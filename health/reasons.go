@@ -68,7 +68,7 @@ func (j *judgement) masters() {
 			r.Code, r.Fix = j.classify(m.ans, CodeMasterUnreachable)
 			r.Detail = "the master of these slots: " + j.node(m).Error
 			if candidate && r.Code == CodeMasterUnreachable {
-				r.Fix = "a replica can take over: wait for the failover (cluster-node-timeout and about 2 s), then bring this node back as a replica"
+				r.Fix = "a replica can take over: wait for the failover (cluster-node-timeout and about 2 s), then bring this node back; if it does not come, CLUSTER FAILOVER TAKEOVER on the replica forces it"
 			} else if r.Code == CodeMasterUnreachable {
 				r.Fix = "no replica can take over, bring this node back: " + r.Fix
 			}
@@ -108,7 +108,7 @@ func (j *judgement) slots() {
 	refused := count(s.Refused)
 	if n := slotCount - s.Served - count(s.Unassigned) - refused; n > 0 {
 		detail = append(detail, fmt.Sprintf("the master of %s does not answer", plural(n, "slot")))
-		fix = append(fix, "bring the master back, or make a replica take over (CLUSTER FAILOVER TAKEOVER on it)")
+		fix = append(fix, "bring the master back, see above")
 	}
 	if refused > 0 {
 		detail = append(detail, fmt.Sprintf("the masters of %s answer, but call the cluster down (cluster_state:fail)", plural(refused, "slot")))
@@ -193,8 +193,8 @@ func (j *judgement) replicas() {
 			r.Detail = "this master has no replica: its slots are gone when it fails"
 			r.Fix = "add a replica (redis-cli --cluster add-node --cluster-slave)"
 		} else {
-			r.Detail = fmt.Sprintf("none of the %s of this master can take over", plural(len(replicas), "replica"))
-			r.Fix = "bring a replica back, see the reasons below and the shard"
+			r.Detail = fmt.Sprintf("this master has %s, and none that could take over", plural(len(replicas), "replica"))
+			r.Fix = "bring a replica back: see the reasons about it"
 		}
 		j.add(r)
 	}

@@ -78,9 +78,9 @@ func writeHealth(w io.Writer, r *health.Report, color bool) {
 	fmt.Fprintln(w)
 	for _, s := range r.Shards {
 		fmt.Fprintf(w, "slots %s (%d)\n", shortRanges(s.Slots), countSlots(s.Slots))
-		fmt.Fprintf(w, "  master   %s\n", nodeText(s.Master, false))
+		wrapped(w, "  master   ", nodeText(s.Master, false))
 		for _, n := range s.Replicas {
-			fmt.Fprintf(w, "  replica  %s\n", nodeText(n, true))
+			wrapped(w, "  replica  ", nodeText(n, true))
 		}
 		if len(s.Replicas) == 0 {
 			fmt.Fprintln(w, "  no replica")
@@ -89,8 +89,11 @@ func writeHealth(w io.Writer, r *health.Report, color bool) {
 	if len(r.Slots.Unassigned) > 0 {
 		fmt.Fprintf(w, "slots %s (%d)\n  no owner\n", shortRanges(r.Slots.Unassigned), countSlots(r.Slots.Unassigned))
 	}
-	for _, n := range r.Strays {
-		fmt.Fprintf(w, "outside of the shards\n  %s\n", nodeText(n, false))
+	for i, n := range r.Strays {
+		if i == 0 {
+			fmt.Fprintln(w, "outside of the shards")
+		}
+		wrapped(w, "  node     ", nodeText(n, false))
 	}
 	writeOpenSlots(w, r.Slots)
 }
@@ -113,6 +116,9 @@ func nodeText(n health.Node, replica bool) string {
 		if n.LagBytes >= 0 {
 			about = append(about, byteText(n.LagBytes)+" behind")
 		}
+		if n.Lag > time.Second {
+			about = append(about, fmt.Sprintf("silent for %s", n.Lag))
+		}
 	}
 	if n.ClusterDown {
 		about = append(about, "refuses: cluster down")
@@ -120,7 +126,7 @@ func nodeText(n health.Node, replica bool) string {
 	if n.Failed > 0 {
 		about = append(about, fmt.Sprintf("called failed by %d", n.Failed))
 	}
-	return n.Addr + "  " + strings.Join(about, ", ")
+	return n.Addr + " " + strings.Join(about, ", ")
 }
 
 func writeOpenSlots(w io.Writer, s health.Slots) {
