@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -190,6 +191,7 @@ func (f *clusterFlags) connect(ctx context.Context, a *app) (*pool.Cluster, erro
 	}
 	cfg.AllowDegraded = true
 	cfg.MinIdleConns = -1
+	cfg.Logger = slog.New(slog.DiscardHandler) // what is wrong comes back as an error
 	return pool.New(ctx, cfg)
 }
 
