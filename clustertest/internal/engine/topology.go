@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"math"
 	"sort"
 
 	"github.com/rcctl/rcctl/hashtag"
@@ -176,11 +177,14 @@ func (t *topology) masters() []int {
 	return out
 }
 
-// spread gives the slots to the first masters evenly, in order.
+// spread gives the slots to the first masters evenly, in order, as redis-cli
+// --cluster create does.
 func (t *topology) spread(masters int) {
+	first := 0
 	for i := range masters {
-		for s := i * hashtag.Slots / masters; s < (i+1)*hashtag.Slots/masters; s++ {
-			t.slots[s] = int16(i)
+		last := int(math.Round(float64(i+1)*hashtag.Slots/float64(masters) - 1))
+		for ; first <= last; first++ {
+			t.slots[first] = int16(i)
 		}
 	}
 }
