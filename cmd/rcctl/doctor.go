@@ -52,12 +52,12 @@ output format but nagios, which follows the codes of its plugins.`,
 	o.register(cmd)
 	o.judging(cmd)
 	outputFlag(cmd, &o.output, doctorOutputs...)
-	cmd.AddCommand(newDoctorGatherCmd(a))
+	cmd.AddCommand(newDoctorListCmd(a), newDoctorExplainCmd(a), newDoctorGatherCmd(a), newDoctorAnalyzeCmd(a), newDoctorDiffCmd(a))
 	return cmd
 }
 
 // doctorOutputs are the formats of a report.
-var doctorOutputs = []string{"text", "json"}
+var doctorOutputs = []string{"text", "short", "json", "prom", "nagios"}
 
 // register adds the flags that say what to look at.
 func (o *doctorOptions) register(cmd *cobra.Command) {
@@ -68,6 +68,11 @@ func (o *doctorOptions) register(cmd *cobra.Command) {
 	fl.DurationVar(&o.interval, "interval", time.Second, "time between the two samples of counters")
 	fl.IntVar(&o.plan.PoolSize, "pool-size", 100, "planned connections per node and process")
 	fl.IntVar(&o.plan.Instances, "instances", 1, "planned `number` of application processes")
+	fl.DurationVar(&o.plan.DialTimeout, "dial-timeout", 500*time.Millisecond, "planned dial timeout of the clients")
+	fl.DurationVar(&o.plan.ReadTimeout, "read-timeout", 300*time.Millisecond, "planned read timeout of the clients")
+	fl.DurationVar(&o.plan.WriteTimeout, "write-timeout", 300*time.Millisecond, "planned write timeout of the clients")
+	fl.DurationVar(&o.plan.IdleTimeout, "idle-timeout", 5*time.Minute, "planned idle time of pooled connections")
+	fl.IntVar(&o.plan.DialerRetries, "dialer-retries", 1, "planned dial attempts of the clients")
 }
 
 // judging adds the flags that say how to judge.
@@ -106,6 +111,15 @@ func (o *doctorOptions) write(a *app, r doctor.Report, gerr error) error {
 	switch o.output {
 	case "json":
 		err = doctor.WriteJSON(a.stdout, r)
+	case "short":
+		err = doctor.WriteShort(a.stdout, r)
+	case "prom":
+		err = doctor.WriteProm(a.stdout, r)
+	case "nagios":
+		err = doctor.WriteNagios(a.stdout, r, o.strict)
+		if code := r.NagiosCode(o.strict); err == nil && code != 0 {
+			return &exitError{code: code}
+		}
 	default:
 		if gerr != nil {
 			return gerr // one line says all

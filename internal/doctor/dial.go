@@ -30,6 +30,9 @@ const (
 	kindNotCluster = "not a cluster"
 )
 
+// clientName is the name of our connections in CLIENT LIST.
+const clientName = "rcctl-doctor"
+
 // failure is a reason in one line, and its kind.
 type failure struct{ kind, text string }
 
@@ -101,11 +104,11 @@ func (d *dialer) dial(ctx context.Context, _, addr string) (net.Conn, error) {
 // client is a client of one node that retries nothing and follows nothing.
 func (d *dialer) client(addr string) *redis.Client {
 	o := &redis.Options{
-		Addr: addr, Dialer: d.dial, Protocol: 2, ClientName: "rcctl-doctor",
+		Addr: addr, Dialer: d.dial, Protocol: 2, ClientName: clientName,
 		Username: d.req.Client.Username, Password: d.req.Client.Password,
 		MaxRetries: -1, DialerRetries: 1, DialTimeout: d.timeout,
 		ReadTimeout: min(replyTimeout, d.req.Timeout), WriteTimeout: min(replyTimeout, d.req.Timeout),
-		ContextTimeoutEnabled: true, PoolSize: 1, DisableIdentity: true,
+		ContextTimeoutEnabled: true, PoolSize: 1, PipelinePoolSize: -1, DisableIdentity: true,
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
 	}
 	if f := d.req.Client.Credentials; f != nil {

@@ -1,7 +1,10 @@
 package doctor
 
 import (
+	"bytes"
 	"encoding/json"
+	"flag"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -33,9 +36,12 @@ func loadJSON(t testing.TB, name string, v any) {
 // snapshotOf is a base with a patch.
 func snapshotOf(t testing.TB, base string, patch any) *Snapshot {
 	t.Helper()
-	var doc any
-	loadJSON(t, filepath.Join("testdata", base+".json"), &doc)
-	b, err := json.Marshal(mergePatch(doc, patch))
+	if bases[base] == nil {
+		var doc any
+		loadJSON(t, filepath.Join("testdata", base+".json"), &doc)
+		bases[base] = doc
+	}
+	b, err := json.Marshal(mergePatch(bases[base], patch))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,6 +52,9 @@ func snapshotOf(t testing.TB, base string, patch any) *Snapshot {
 	return &s
 }
 
+var bases = map[string]any{}
+
+// mergePatch leaves its arguments as they are.
 func mergePatch(target, patch any) any {
 	p, ok := patch.(map[string]any)
 	if !ok {
@@ -54,9 +63,9 @@ func mergePatch(target, patch any) any {
 		}
 		return patch
 	}
-	out, ok := target.(map[string]any)
-	if !ok {
-		out = map[string]any{}
+	out := map[string]any{}
+	if t, ok := target.(map[string]any); ok {
+		maps.Copy(out, t)
 	}
 	for k, v := range p {
 		if v == nil {
@@ -257,5 +266,78 @@ func TestPortSetsJoinNeighboursAndKeepWhatIsReserved(t *testing.T) {
 	}
 	if _, err := parsePorts("80,x"); err == nil {
 		t.Error("no error for a bad list")
+	}
+}
+
+var update = flag.Bool("update", false, "write generated files anew")
+
+func TestThePageOfChecksIsUpToDate(t *testing.T) {
+	var b bytes.Buffer
+	if err := WriteCatalogue(&b); err != nil {
+		t.Fatal(err)
+	}
+	const page = "../../docs/checks.md"
+	if *update {
+		if err := os.WriteFile(page, b.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	have, err := os.ReadFile(page)
+	if err != nil || !bytes.Equal(have, b.Bytes()) {
+		t.Errorf("docs/checks.md is stale (%v): run go test ./internal/doctor -update", err)
+	}
+}
+
+func TestEveryFormatCarriesTheSameFindings(t *testing.T) {
+	s := snapshotOf(t, "cluster", map[string]any{"shell": map[string]any{"limits": map[string]any{"Max open files": map[string]any{"soft": 1, "hard": 1}}}})
+	r, _ := Judge(s, Selection{})
+	if r.ExitCode(false) != 1 || r.NagiosCode(false) != 2 {
+		t.Fatalf("codes %d and %d", r.ExitCode(false), r.NagiosCode(false))
+	}
+	for name, write := range map[string]func(w *bytes.Buffer) error{
+		"text":   func(w *bytes.Buffer) error { return WriteText(w, r, TextOptions{}) },
+		"short":  func(w *bytes.Buffer) error { return WriteShort(w, r) },
+		"json":   func(w *bytes.Buffer) error { return WriteJSON(w, r) },
+		"prom":   func(w *bytes.Buffer) error { return WriteProm(w, r) },
+		"nagios": func(w *bytes.Buffer) error { return WriteNagios(w, r, false) },
+	} {
+		var b bytes.Buffer
+		if err := write(&b); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(b.String(), "L03") {
+			t.Errorf("%s does not show what fails:\n%s", name, b.String())
+		}
+	}
+}
+
+func TestADifferenceShowsWhatGotWorse(t *testing.T) {
+	old, now := snapshotOf(t, "host", nil), snapshotOf(t, "host", map[string]any{"shell": map[string]any{"limits": map[string]any{"Max open files": map[string]any{"soft": 1, "hard": 1}}}})
+	d, err := Diff(old, now)
+	if err != nil || !d.Worse || len(d.Changes) != 1 || d.Changes[0].ID != "L03" {
+		t.Errorf("%v %+v", err, d)
+	}
+	if d, _ := Diff(now, old); d.Worse || len(d.Changes) != 1 {
+		t.Errorf("the other way: %+v", d)
+	}
+	if d, _ := Diff(old, old); len(d.Changes) != 0 {
+		t.Errorf("the same: %+v", d)
+	}
+}
+
+func TestAFleetReportNamesHostsAndWhatDiffers(t *testing.T) {
+	a := snapshotOf(t, "host", nil)
+	b := snapshotOf(t, "host", map[string]any{"host": map[string]any{"name": "app-2", "net": map[string]any{"settings": map[string]any{"net.core.somaxconn": map[string]any{"value": "128"}}}}})
+	r, err := JudgeAll([]*Snapshot{a, b}, Selection{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var warned, skewed bool
+	for _, f := range r.Findings {
+		warned = warned || (f.ID == "T01" && f.Outcome == Warn && f.Host == "app-2")
+		skewed = skewed || (f.ID == "K02" && f.Subject == "net.core.somaxconn" && strings.Contains(f.Current, "128 on app-2"))
+	}
+	if !warned || !skewed {
+		t.Errorf("warned %v, skewed %v: %+v", warned, skewed, r.Findings)
 	}
 }

@@ -108,7 +108,6 @@ func probeNode(ctx context.Context, req Request, n *Node) {
 	pctx, cancel := context.WithTimeout(ctx, nodeDialTimeout+pingTimeout)
 	err := cl.Ping(pctx).Err()
 	cancel()
-	n.LocalAddr = d.localAddr()
 	if err != nil {
 		f := d.explain(n.Addr, err)
 		n.Reach = Reach{Kind: f.kind, Reason: f.text}
@@ -120,6 +119,7 @@ func probeNode(ctx context.Context, req Request, n *Node) {
 		n.Reach = Reach{OK: true}
 	}
 	n.sample(ctx, cl)
+	n.LocalAddr = d.localAddr()
 	first := time.Now()
 	n.clock(ctx, cl)
 	n.ladder(ctx, cl)

@@ -161,8 +161,9 @@ func (n *Node) clock(ctx context.Context, cl *redis.Client) {
 	n.ClockErrorUsec = rtt.Microseconds() / 2
 }
 
-// payloadSizes are one byte, more than a usual, and more than a jumbo frame.
-var payloadSizes = []int{1, 1600, 9600, 65536}
+// payloadSizes are one byte (more than once, for the round trip), more than a
+// usual, and more than a jumbo frame.
+var payloadSizes = []int{1, 1, 1, 1600, 9600, 65536}
 
 // ladder sends larger and larger payloads: a path that drops large packets
 // lets small ones through.
@@ -225,6 +226,9 @@ func groupClients(list []redisinfo.Client) []ClientGroup {
 			}
 		}
 		g.Count++
+		if c.Name == clientName {
+			g.Ours++
+		}
 		if c.Idle > 300*time.Second {
 			g.IdleLong++
 		}

@@ -166,6 +166,7 @@ type ClientGroup struct {
 	Resp     int    `json:"resp,omitempty"`
 	ReadOnly bool   `json:"read_only,omitempty"`
 	Count    int    `json:"count"`
+	Ours     int    `json:"ours"`  // of these, connections of rcctl doctor
 	Hosts    int    `json:"hosts"` // distinct remote hosts
 	// IdleLong were idle for more than 300 s.
 	IdleLong int `json:"idle_long"`
