@@ -152,3 +152,12 @@ func (l *constant) load(ctx context.Context, _ *lockcluster.Load) ([]byte, error
 		return nil, ctx.Err()
 	}
 }
+
+// slowUntil is a loader that says when it runs and ends when it is told to.
+func slowUntil(running, release chan struct{}) lockcluster.Loader {
+	return func(context.Context, *lockcluster.Load) ([]byte, error) {
+		close(running)
+		<-release
+		return []byte("v"), nil
+	}
+}
