@@ -21,6 +21,7 @@ const outputLimit = 32 << 20
 // other goroutines deliver (published messages) goes through out.
 type conn struct {
 	n      *Node
+	stats  *stats // of the run of the node that the connection belongs to
 	nc     net.Conn
 	r      *resp.Reader
 	id     int64
@@ -73,7 +74,7 @@ func (n *Node) serve(nc net.Conn, direct bool) error {
 		return refused("tcp")
 	}
 	now := time.Now()
-	c := &conn{n: n, nc: nc, r: resp.NewReader(nc), id: n.c.nextConn.Add(1), direct: direct, born: now,
+	c := &conn{n: n, stats: n.stats, nc: nc, r: resp.NewReader(nc), id: n.c.nextConn.Add(1), direct: direct, born: now,
 		lastUsed: now, done: make(chan struct{}), kick: make(chan struct{}, 1), proto: 2, addr: nc.RemoteAddr().String()}
 	n.stats.connections++
 	c.authed = n.conf.password == ""
@@ -201,7 +202,7 @@ func (c *conn) write() error {
 		return nil
 	}
 	_, err := c.nc.Write(b)
-	c.n.stats.written.Add(int64(len(b)))
+	c.stats.written.Add(int64(len(b)))
 	if cap(b) <= 64<<10 {
 		c.mu.Lock()
 		if c.out == nil {
