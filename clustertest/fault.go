@@ -1,10 +1,19 @@
 package clustertest
 
-import "time"
+import (
+	"errors"
+	"fmt"
+	"time"
+)
 
 // A Fault is something that goes wrong with commands on one node. The zero
 // matching fields match everything; the fields below say what happens, and
-// may be combined (a delay before a lost reply).
+// may be combined (a delay before a lost reply). A fault that says nothing
+// counts commands.
+//
+// What nodes send each other (PSYNC, REPLCONF, MIGRATE, RESTORE-ASKING) is
+// spared unless Command names it. Several faults that match one command add
+// up.
 type Fault struct {
 	// Command matches a command by its name, case-insensitively ("GET").
 	// Empty matches every command.
@@ -28,6 +37,21 @@ type Fault struct {
 	// Truncate executes the command, sends this many bytes of the answer and
 	// resets the connection. Zero means the whole answer.
 	Truncate int
+}
+
+// validate returns one error that names every bad field.
+func (f Fault) validate() error {
+	var bad []error
+	if f.Times < 0 {
+		bad = append(bad, fmt.Errorf("Fault.Times is %d: use 1 or more, or 0 for no end", f.Times))
+	}
+	if f.Delay < 0 {
+		bad = append(bad, fmt.Errorf("Fault.Delay is %v: use 0 or more", f.Delay))
+	}
+	if f.Truncate < 0 {
+		bad = append(bad, fmt.Errorf("Fault.Truncate is %d: use 1 or more, or 0 for the whole answer", f.Truncate))
+	}
+	return errors.Join(bad...)
 }
 
 // An Injection is a fault at work on one node.

@@ -15,13 +15,8 @@ import (
 	"github.com/rcctl/rcctl/clustertest"
 )
 
-// proxied starts a cluster of processes behind proxies.
-func proxied(t testing.TB, replicas int) *clustertest.Cluster {
-	t.Helper()
-	return clustertest.Run(t, clustertest.Options{
-		Backend: clustertest.Processes{Proxy: true}, Replicas: replicas,
-	})
-}
+// withFaults are the backends that can inject faults.
+var withFaults = []clustertest.Backend{clustertest.Processes{Proxy: true}, clustertest.Embedded{}}
 
 // oneShot is a client that sends every command once, to one node.
 func oneShot(t testing.TB, n *clustertest.Node) *redis.Client {
@@ -42,8 +37,12 @@ func inject(t testing.TB, n *clustertest.Node, f clustertest.Fault) clustertest.
 }
 
 func TestAFaultDoesWhatItSays(t *testing.T) {
+	on(t, withFaults, testAFaultDoesWhatItSays)
+}
+
+func testAFaultDoesWhatItSays(t *testing.T, b clustertest.Backend) {
 	ctx := context.Background()
-	c := proxied(t, 0)
+	c := run(t, b, 0)
 	n := c.NodeForKey("counter")
 	rdb := oneShot(t, n)
 	count := func() int { // past all faults
@@ -155,8 +154,12 @@ func dial(t testing.TB, addr string) net.Conn {
 }
 
 func TestAnOldViewIsShownUntilItIsThawed(t *testing.T) {
+	on(t, withFaults, testAnOldViewIsShownUntilItIsThawed)
+}
+
+func testAnOldViewIsShownUntilItIsThawed(t *testing.T, b clustertest.Backend) {
 	ctx := context.Background()
-	c := proxied(t, 1)
+	c := run(t, b, 1)
 	master := c.Masters()[0]
 	replica := master.Replicas()[0]
 	other := c.Masters()[1]
@@ -198,8 +201,12 @@ func TestAnOldViewIsShownUntilItIsThawed(t *testing.T) {
 }
 
 func TestAFailoverLosesWhatAPausedReplicaDidNotReceive(t *testing.T) {
+	on(t, withFaults, testAFailoverLosesWhatAPausedReplicaDidNotReceive)
+}
+
+func testAFailoverLosesWhatAPausedReplicaDidNotReceive(t *testing.T, b clustertest.Backend) {
 	ctx := context.Background()
-	c := proxied(t, 1)
+	c := run(t, b, 1)
 	key := "key"
 	master := c.NodeForKey(key)
 	replica := master.Replicas()[0]
@@ -246,8 +253,12 @@ func TestAFailoverLosesWhatAPausedReplicaDidNotReceive(t *testing.T) {
 }
 
 func TestReplicationGoesOnAfterAPause(t *testing.T) {
+	on(t, withFaults, testReplicationGoesOnAfterAPause)
+}
+
+func testReplicationGoesOnAfterAPause(t *testing.T, b clustertest.Backend) {
 	ctx := context.Background()
-	c := proxied(t, 1)
+	c := run(t, b, 1)
 	master := c.NodeForKey("key")
 	replica := master.Replicas()[0]
 	if err := replica.PauseReplication(true); err != nil {
@@ -268,8 +279,12 @@ func TestReplicationGoesOnAfterAPause(t *testing.T) {
 }
 
 func TestFaultsForAllCommandsSpareReplicationAndMoves(t *testing.T) {
+	on(t, withFaults, testFaultsForAllCommandsSpareReplicationAndMoves)
+}
+
+func testFaultsForAllCommandsSpareReplicationAndMoves(t *testing.T, b clustertest.Backend) {
 	ctx := context.Background()
-	c := proxied(t, 1)
+	c := run(t, b, 1)
 	for _, n := range c.Nodes() {
 		inject(t, n, clustertest.Fault{Error: "ERR everything is broken"})
 	}

@@ -23,17 +23,30 @@ const (
 // has it. When it fails the slot at hand stays half moved and the error names
 // it. It blocks until ctx ends; without a deadline each step is bounded.
 func (c *Cluster) MoveSlots(ctx context.Context, to *Node, slots ...int) error {
+	v := c.bestView(ctx)
+	moved := map[int]bool{}
+	var masters []*Node
 	for _, slot := range slots {
-		if from := c.NodeForSlot(slot); from == to && to != nil {
+		m := &Move{cluster: c, slot: slot, to: to, from: c.byID[v.owner(slot)]}
+		if moved[slot] || to != nil && m.from == to {
 			continue
 		}
-		m, err := c.BeginMove(ctx, slot, to)
-		if err != nil {
+		if len(moved) == 0 {
+			if err := m.check(); err != nil {
+				return err
+			}
+			if err := c.awaitEpochs(ctx, to); err != nil {
+				return m.wrap("move", err)
+			}
+			masters = c.liveMasters(v)
+		}
+		if err := m.open(ctx); err != nil {
 			return err
 		}
-		if err := m.assign(ctx); err != nil {
+		if err := m.assign(ctx, masters); err != nil {
 			return m.wrap("move", err)
 		}
+		moved[slot] = true
 	}
 	return c.awaitOwner(ctx, to, slots...)
 }
@@ -42,31 +55,46 @@ func (c *Cluster) MoveSlots(ctx context.Context, to *Node, slots ...int) error {
 // half moved: keys that are gone answer ASK, multi-key commands TRYAGAIN. Both
 // masters must be alive. End it with [Move.Finish] or [Move.Abort].
 func (c *Cluster) BeginMove(ctx context.Context, slot int, to *Node) (*Move, error) {
-	if slot < 0 || slot >= slotCount {
-		return nil, fmt.Errorf("clustertest: move slot %d: use 0 to %d", slot, slotCount-1)
-	}
 	m := &Move{cluster: c, slot: slot, to: to, from: c.NodeForSlot(slot)}
-	switch {
-	case to == nil || to.cluster != c:
-		return nil, fmt.Errorf("clustertest: move slot %d: the target is no node of this cluster", slot)
-	case m.from == nil:
-		return nil, m.wrap("move", errors.New("no live node knows an owner"))
-	case m.from == to:
-		return nil, m.wrap("move", errors.New("it is there already"))
-	case !m.from.answers() || !to.answers():
-		return nil, m.wrap("move", errors.New("both masters must be alive and not paused"))
+	if err := m.open(ctx); err != nil {
+		return nil, err
 	}
-	err := to.setSlot(ctx, slot, "importing", m.from.id)
+	return m, nil
+}
+
+// check says why the move cannot begin, or nil.
+func (m *Move) check() error {
+	switch {
+	case m.slot < 0 || m.slot >= slotCount:
+		return fmt.Errorf("clustertest: move slot %d: use 0 to %d", m.slot, slotCount-1)
+	case m.to == nil || m.to.cluster != m.cluster:
+		return fmt.Errorf("clustertest: move slot %d: the target is no node of this cluster", m.slot)
+	case m.from == nil:
+		return m.wrap("move", errors.New("no live node knows an owner"))
+	case m.from == m.to:
+		return m.wrap("move", errors.New("it is there already"))
+	case !m.from.answers() || !m.to.answers():
+		return m.wrap("move", errors.New("both masters must be alive and not paused"))
+	}
+	return nil
+}
+
+// open makes the slot IMPORTING and MIGRATING.
+func (m *Move) open(ctx context.Context) error {
+	if err := m.check(); err != nil {
+		return err
+	}
+	err := m.to.setSlot(ctx, m.slot, "importing", m.from.id)
 	if err == nil {
-		err = m.from.setSlot(ctx, slot, "migrating", to.id)
+		err = m.from.setSlot(ctx, m.slot, "migrating", m.to.id)
 		if err != nil {
-			err = errors.Join(err, to.setSlot(ctx, slot, "stable"))
+			err = errors.Join(err, m.to.setSlot(ctx, m.slot, "stable"))
 		}
 	}
 	if err != nil {
-		return nil, m.wrap("move", err)
+		return m.wrap("move", err)
 	}
-	return m, nil
+	return nil
 }
 
 // setSlot sends CLUSTER SETSLOT.
@@ -172,20 +200,27 @@ func (m *Move) Finish(ctx context.Context) error {
 	if m.ended {
 		return m.wrap("finish moving", errEnded)
 	}
-	if err := m.assign(ctx); err != nil {
+	if err := m.end(ctx); err != nil {
 		return m.wrap("finish moving", err)
 	}
 	m.ended = true
 	return m.cluster.awaitOwner(ctx, m.to, m.slot)
 }
 
+// end assigns the slot to its new owner.
+func (m *Move) end(ctx context.Context) error {
+	if err := m.cluster.awaitEpochs(ctx, m.to); err != nil {
+		return err
+	}
+	return m.assign(ctx, m.cluster.liveMasters(m.cluster.bestView(ctx)))
+}
+
 // assign moves the remaining keys and tells the masters the new owner: first
 // the new one, so that the slot is served all the time.
-func (m *Move) assign(ctx context.Context) error {
+func (m *Move) assign(ctx context.Context, masters []*Node) error {
 	if err := m.drain(ctx, m.from, m.to); err != nil {
 		return err
 	}
-	v := m.cluster.bestView(ctx)
 	if err := m.to.setSlot(ctx, m.slot, "node", m.to.id); err != nil {
 		return err
 	}
@@ -203,60 +238,94 @@ func (m *Move) assign(ctx context.Context) error {
 		}
 	}
 	var others []*Node
-	for _, n := range m.cluster.liveNodes() {
-		if line, ok := v.find(n.id); ok && line.Has("master") && n != m.from && n != m.to {
+	for _, n := range masters {
+		if n != m.from && n != m.to {
 			others = append(others, n)
 		}
 	}
 	return each(others, func(n *Node) error { return n.setSlot(ctx, m.slot, "node", m.to.id) })
 }
 
-// Abort moves the keys back and closes the slot on both nodes.
+// Abort brings the slot back: its keys are on the old owner afterwards and it
+// is closed on both nodes. Redis has no way back for a slot that is half moved
+// on which clients find each key all the time, so it goes to its new owner
+// for a moment and then moves back. The last slot of a master cannot be
+// brought back like that, since the master would become a replica.
 func (m *Move) Abort(ctx context.Context) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.ended {
 		return m.wrap("abort moving", errEnded)
 	}
-	if err := m.giveBack(ctx); err != nil {
+	count := 0
+	for _, r := range m.cluster.bestView(ctx).slots(m.from.id) {
+		count += r.Count()
+	}
+	if count == 1 {
+		return m.wrap("abort moving", errors.New("it is the last slot there: finish the move"))
+	}
+	if err := m.end(ctx); err != nil {
 		return m.wrap("abort moving", err)
 	}
 	m.ended = true
-	return nil
-}
-
-// giveBack carries the keys back while the slot stays open, so that each key
-// is found on one side or the other all the time, then closes it on the old
-// owner, which sends nobody over any more, then on the other.
-func (m *Move) giveBack(ctx context.Context) error {
-	if err := m.drain(ctx, m.to, m.from); err != nil {
+	if err := m.cluster.awaitOwner(ctx, m.to, m.slot); err != nil {
 		return err
 	}
-	if err := m.from.setSlot(ctx, m.slot, "stable"); err != nil {
-		return err
-	}
-	for {
-		if err := m.drain(ctx, m.to, m.from); err != nil {
-			return err
-		}
-		if err := m.to.setSlot(ctx, m.slot, "stable"); err != nil {
-			return err
-		}
-		// A client that was sent over before may have written meanwhile.
-		left, err := m.to.do(ctx, "cluster", "countkeysinslot", m.slot).Int()
-		if err != nil || left == 0 {
-			return err
-		}
-		if err := m.to.setSlot(ctx, m.slot, "importing", m.from.id); err != nil {
-			return err
-		}
-	}
+	return m.cluster.MoveSlots(ctx, m.from, m.slot)
 }
 
-// awaitOwner waits until all live nodes name the owner of the slots.
+// liveMasters are the live nodes that a view calls masters, with or without
+// slots.
+func (c *Cluster) liveMasters(v view) []*Node {
+	var masters []*Node
+	for _, n := range c.liveNodes() {
+		if line, ok := v.find(n.id); ok && line.Has("master") {
+			masters = append(masters, n)
+		}
+	}
+	return masters
+}
+
+// awaitEpochs waits until the node knows the config epochs of all live nodes.
+// A new owner takes an epoch above all it knows; if it does not know the last
+// owner's, that one's news can win over its own and take the slot back.
+func (c *Cluster) awaitEpochs(ctx context.Context, of *Node) error {
+	return poll(ctx, func(ctx context.Context) error {
+		var known view
+		views := c.views(ctx, (*Node).view)
+		for _, v := range views {
+			if v.err != nil {
+				return v.err
+			}
+			if v.node == of {
+				known = v
+			}
+		}
+		if known.node == nil {
+			return nil // its view is old on purpose
+		}
+		for _, v := range views {
+			line, _ := known.find(v.node.id)
+			if self, _ := v.find(v.node.id); line.ConfigEpoch < self.ConfigEpoch {
+				return fmt.Errorf("%s does not know the config epoch of %s", of, v.node)
+			}
+		}
+		return nil
+	})
+}
+
+// awaitOwner waits until all live nodes name the owner of the slots and know
+// its config epoch, so that no older news can change their minds.
 func (c *Cluster) awaitOwner(ctx context.Context, owner *Node, slots ...int) error {
 	err := poll(ctx, func(ctx context.Context) error {
-		for _, v := range c.views(ctx, (*Node).view) {
+		views := c.views(ctx, (*Node).view)
+		var epoch uint64
+		for _, v := range views {
+			if line, ok := v.find(owner.id); ok && v.node == owner {
+				epoch = line.ConfigEpoch
+			}
+		}
+		for _, v := range views {
 			if v.err != nil {
 				return v.err
 			}
@@ -264,6 +333,9 @@ func (c *Cluster) awaitOwner(ctx context.Context, owner *Node, slots ...int) err
 				if got := v.owner(slot); got != owner.id {
 					return fmt.Errorf("%s: slot %d belongs to %q, not to %s", v.node, slot, got, owner)
 				}
+			}
+			if line, _ := v.find(owner.id); line.ConfigEpoch < epoch {
+				return fmt.Errorf("%s does not know the config epoch of %s", v.node, owner)
 			}
 		}
 		return nil

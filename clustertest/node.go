@@ -25,6 +25,7 @@ type Node struct {
 	clients []*redis.Client // one for each run of the node, the last in use
 	up      bool
 	paused  bool
+	frozen  bool      // its view is old on purpose
 	elected time.Time // by [Cluster.Failover], the last time
 }
 
@@ -157,11 +158,26 @@ func (n *Node) change(name string, op func() error, up, paused bool) error {
 
 // Kill ends the node at once, as kill -9 does: its connections are reset, new
 // ones are refused. Killing a dead node does nothing.
-func (n *Node) Kill() error { return n.change("kill", n.srv.Kill, false, false) }
+func (n *Node) Kill() error {
+	if n.ended() {
+		return nil
+	}
+	return n.change("kill", n.srv.Kill, false, false)
+}
+
+// ended reports whether the node was killed or stopped.
+func (n *Node) ended() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return !n.up
+}
 
 // Stop ends the node in an orderly way. When ctx ends first the node is
-// killed.
+// killed. Stopping a dead node does nothing.
 func (n *Node) Stop(ctx context.Context) error {
+	if n.ended() {
+		return nil
+	}
 	return n.change("stop", func() error { return n.srv.Stop(ctx) }, false, false)
 }
 
@@ -195,17 +211,35 @@ func (n *Node) ResetConns() error {
 	return n.fault("reset connections of", n.srv.ResetConns())
 }
 
-// Inject adds a fault to this node. It needs [Caps].Faults.
+// Inject adds a fault to this node. It needs [Caps].Faults. The error of a bad
+// fault names the field.
 func (n *Node) Inject(f Fault) (Injection, error) {
+	if err := f.validate(); err != nil {
+		return nil, n.fault("inject a fault into", err)
+	}
 	injection, err := n.srv.Inject(f)
 	return injection, n.fault("inject a fault into", err)
 }
 
 // FreezeView makes the node answer clients that ask for the topology (CLUSTER
-// SLOTS, SHARDS, NODES) as of now, until it is called with false. It does not
-// apply to [Node.Client]. It needs [Caps].Faults.
+// SLOTS, SHARDS, NODES, INFO) as of now, and on the embedded backend route by
+// it, until it is called with false. The methods of [Cluster] do not ask a
+// frozen node. It needs [Caps].Faults.
 func (n *Node) FreezeView(frozen bool) error {
-	return n.fault("freeze the view of", n.srv.FreezeView(frozen))
+	if err := n.srv.FreezeView(frozen); err != nil {
+		return n.fault("freeze the view of", err)
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.frozen = frozen
+	return nil
+}
+
+// isFrozen reports whether the view of the node is old on purpose.
+func (n *Node) isFrozen() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.frozen
 }
 
 // PauseReplication stops (or lets go on) what this replica receives from its

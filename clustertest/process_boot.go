@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 	"golang.org/x/sync/errgroup"
@@ -33,7 +34,7 @@ func (inst *processes) form(ctx context.Context, o Options) error {
 		if s.running() {
 			return nil
 		}
-		return s.launch(ctx, bootArgs()...)
+		return s.launch(ctx, bootArgs(o)...)
 	}
 	if err := all(first, start); err != nil {
 		return err
@@ -88,26 +89,29 @@ func (inst *processes) probe() *Cluster {
 	return c
 }
 
-// takeOver makes the future masters masters. A node must have seen the cluster
-// in order as a replica before, or it would wait as a master.
+// takeOver makes the future masters masters. A node that has seen the cluster
+// in order as a replica serves at once; one that has not waits for 2 s as
+// every master does, which is better than to wait for an order that a busy
+// machine does not let come about.
 func takeOver(ctx context.Context, masters []*process) error {
-	var g errgroup.Group
-	g.SetLimit(fanOut)
-	for _, s := range masters {
-		g.Go(func() error {
-			return poll(ctx, func(ctx context.Context) error {
-				info, err := s.control.ClusterInfo(ctx).Result()
-				if err != nil {
-					return err
-				}
-				if state := field(info, "cluster_state"); state != "ok" {
-					return fmt.Errorf("%s: cluster_state is %q", s.addr, state)
-				}
-				return s.control.Do(ctx, "cluster", "failover", "takeover").Err()
-			})
+	return all(masters, func(s *process) error {
+		patience, cancel := context.WithTimeout(ctx, time.Second)
+		defer cancel()
+		_ = poll(patience, func(ctx context.Context) error {
+			info, err := s.control.ClusterInfo(ctx).Result()
+			if state := field(info, "cluster_state"); err == nil && state != "ok" {
+				err = fmt.Errorf("%s: cluster_state is %q", s.addr, state)
+			}
+			return err
 		})
-	}
-	return g.Wait()
+		return poll(ctx, func(ctx context.Context) error {
+			err := s.control.Do(ctx, "cluster", "failover", "takeover").Err()
+			if err != nil && strings.Contains(err.Error(), "to a replica") {
+				return nil // it was elected meanwhile
+			}
+			return err
+		})
+	})
 }
 
 // forget removes the masters that never existed.

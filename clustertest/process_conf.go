@@ -63,18 +63,18 @@ func quoteConf(s string) string {
 
 // bootArgs are overrides for the first start alone, in the form of the command
 // line. They make the nodes find each other fast; settle takes them back.
-func bootArgs() []string {
-	var args []string
-	for _, name := range slices.Sorted(maps.Keys(bootConf)) {
-		args = append(args, "--"+name, bootConf[name])
+func bootArgs(o Options) []string {
+	// Nodes tell each other their state every half timeout. Without replicas
+	// all news is broadcast, and the stand-ins must not be found out.
+	timeout := "300"
+	if o.Replicas == 0 {
+		timeout = "10000"
 	}
-	return args
-}
-
-var bootConf = map[string]string{
-	"cluster-allow-replica-migration": "yes", // or a master without slots stays one
-	"cluster-node-timeout":            "300",
-	"hz":                              "100",
+	return []string{
+		"--cluster-allow-replica-migration", "yes", // or a master without slots stays one
+		"--cluster-node-timeout", timeout,
+		"--hz", "100",
+	}
 }
 
 // afterBoot are the values that the nodes keep.

@@ -23,11 +23,7 @@ func (s *process) Inject(f Fault) (Injection, error) {
 			return nil, err
 		}
 	}
-	injection, err := s.proxy.Inject(proxy.Fault(f))
-	if err != nil {
-		return nil, err
-	}
-	return injection, nil
+	return s.proxy.Inject(proxy.Fault(f)), nil
 }
 
 // learnKeys asks the node where its commands have their keys.

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"sync"
+	"time"
 
 	"github.com/rcctl/rcctl/clustertest/internal/proxy"
 )
@@ -43,9 +44,13 @@ func (p Processes) Caps() Caps {
 	return Caps{Real: true, Faults: p.Proxy, ShardedPubSub: true, Tracking: true}
 }
 
-// launchAttempts is how often Launch tries another address when a port that
-// was free is taken by the time the server binds it.
-const launchAttempts = 3
+// Launch tries so often, each time at another place: a port that was free may
+// be taken by the time the server binds it, and a machine may be too busy for
+// the nodes to find each other in time.
+const (
+	launchAttempts = 3
+	launchTimeout  = 20 * time.Second
+)
 
 // Launch implements [Backend]. The error matches [ErrNoServer] when there is
 // no server binary; otherwise it quotes the log of the node that failed, and
@@ -56,11 +61,14 @@ func (p Processes) Launch(ctx context.Context, o Options) (Instance, error) {
 		return nil, err
 	}
 	for attempt := 1; ; attempt++ {
-		inst, err := p.launch(ctx, path, o)
+		attemptCtx, cancel := context.WithTimeout(ctx, launchTimeout)
+		inst, err := p.launch(attemptCtx, path, o)
+		cancel()
 		if err == nil {
 			return inst, nil
 		}
-		if !errors.Is(err, errPortTaken) || attempt == launchAttempts || o.Port != 0 || ctx.Err() != nil {
+		again := attemptCtx.Err() == context.DeadlineExceeded || errors.Is(err, errPortTaken) && o.Port == 0
+		if !again || attempt == launchAttempts || ctx.Err() != nil {
 			return nil, err
 		}
 	}
@@ -97,7 +105,7 @@ func (p Processes) launch(ctx context.Context, path string, o Options) (_ *proce
 	defer func() {
 		if err != nil {
 			// The logs stay only if there is something to read in them.
-			if ctx.Err() == nil && !errors.Is(err, errPortTaken) {
+			if !errors.Is(err, context.Canceled) && !errors.Is(err, errPortTaken) {
 				err = fmt.Errorf("%w (logs: %s)", err, inst.keepLogs())
 			}
 			err = errors.Join(err, inst.Close())

@@ -1,7 +1,6 @@
 package clustertest_test
 
 import (
-	"context"
 	"fmt"
 	"net"
 	"os"
@@ -18,22 +17,6 @@ import (
 func realCluster(t testing.TB, replicas int) *clustertest.Cluster {
 	t.Helper()
 	return clustertest.Run(t, clustertest.Options{Backend: clustertest.Processes{}, Replicas: replicas})
-}
-
-// eventually polls until check returns nil.
-func eventually(t testing.TB, check func() error) {
-	t.Helper()
-	deadline := time.Now().Add(15 * time.Second)
-	for {
-		err := check()
-		if err == nil {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatal(err)
-		}
-		<-time.After(10 * time.Millisecond)
-	}
 }
 
 func TestARealClusterIsReadyWhenItStarted(t *testing.T) {
@@ -138,65 +121,5 @@ func TestManyStartsInARowAllSucceed(t *testing.T) {
 		slices.Sort(took)
 		t.Logf("3 masters, %d replicas each, %d starts: median %v, slowest %v",
 			replicas, len(took), took[len(took)/2], took[len(took)-1])
-	}
-}
-
-func TestASlotMovesWithItsKeys(t *testing.T) {
-	c, ctx := realCluster(t, 1), context.Background()
-	rdb := c.Client()
-	slot := hashtag.Slot("{tag}")
-	from := c.NodeForSlot(slot)
-	to := c.Masters()[0]
-	if to == from {
-		to = c.Masters()[1]
-	}
-	for i := range 250 {
-		if err := rdb.Set(ctx, fmt.Sprintf("{tag}:%d", i), i, 0).Err(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := c.MoveSlots(ctx, to, slot); err != nil {
-		t.Fatal(err)
-	}
-	if got := c.NodeForSlot(slot); got != to {
-		t.Fatalf("the slot is on %v", got)
-	}
-	for i := range 250 {
-		if got, err := rdb.Get(ctx, fmt.Sprintf("{tag}:%d", i)).Int(); err != nil || got != i {
-			t.Fatalf("key %d is %d, %v", i, got, err)
-		}
-	}
-	if err := c.WaitReady(ctx); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func TestAReplicaTakesOver(t *testing.T) {
-	c, ctx := realCluster(t, 1), context.Background()
-	master := c.Masters()[0]
-	replica := master.Replicas()[0]
-	if err := c.Failover(ctx, replica); err != nil {
-		t.Fatal(err)
-	}
-	if !replica.IsMaster() || master.IsMaster() {
-		t.Fatal("the roles did not change")
-	}
-	if err := c.WaitReady(ctx); err != nil {
-		t.Fatal(err)
-	}
-	if err := replica.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Failover(ctx, master); err != nil {
-		t.Fatal(err)
-	}
-	if err := replica.Start(ctx); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.WaitReady(ctx); err != nil {
-		t.Fatal(err)
-	}
-	if !master.IsMaster() || replica.IsMaster() {
-		t.Fatal("the roles did not change back")
 	}
 }

@@ -113,9 +113,10 @@ func (v view) owner(slot int) string {
 	return ""
 }
 
-// views asks all live nodes for their views.
+// views asks all live nodes for their views, except those whose view is old on
+// purpose.
 func (c *Cluster) views(ctx context.Context, ask func(*Node, context.Context) view) []view {
-	live := c.liveNodes()
+	live := slices.DeleteFunc(c.liveNodes(), (*Node).isFrozen)
 	views := make([]view, len(live))
 	index := make(map[*Node]int, len(live))
 	for i, n := range live {
@@ -190,8 +191,8 @@ func (c *Cluster) unready(views []view) error {
 		return errors.New("no node is alive")
 	}
 	live := map[string]bool{}
-	for _, v := range views {
-		live[v.node.id] = true
+	for _, n := range c.liveNodes() {
+		live[n.id] = true
 	}
 	first := views[0].summary(live)
 	for _, v := range views {
