@@ -298,7 +298,31 @@ func newPlayer(t *testing.T, b clustertest.Backend) *player {
 		}
 	}
 	p.names = strings.NewReplacer(pairs...)
+	// Masters that share a config epoch, which a real server resolves after a
+	// while by itself, could take a moved slot back from each other.
+	if err := p.await(p.distinctEpochs); err != nil {
+		t.Fatalf("config epochs: %v", err)
+	}
 	return p
+}
+
+// distinctEpochs reports whether all nodes see a different config epoch on
+// each master.
+func (p *player) distinctEpochs() bool {
+	for _, n := range p.c.Nodes() {
+		seen := map[string]bool{}
+		for line := range strings.Lines(n.Client().ClusterNodes(p.t.Context()).Val()) {
+			f := strings.Fields(line)
+			if len(f) < 8 || !strings.Contains(f[2], "master") {
+				continue
+			}
+			if seen[f[6]] {
+				return false
+			}
+			seen[f[6]] = true
+		}
+	}
+	return true
 }
 
 func (p *player) close() {
