@@ -110,10 +110,10 @@ func (c *conn) commands() {
 			return
 		case errors.Is(err, resp.ErrProtocol):
 			c.answer(pending{local: resp.AppendError(nil, "ERR "+err.Error())})
-			c.awaitReset()
+			c.endWith(pending{end: true})
 			return
 		case err == errReset:
-			c.awaitReset()
+			c.endWith(pending{reset: true})
 			return
 		case err != nil:
 			c.hangUp(err)
@@ -140,14 +140,19 @@ func (c *conn) hangUp(err error) {
 // errReset ends a connection that a fault resets.
 var errReset = errors.New("reset by a fault")
 
-// awaitReset resets the connection after the answers under way, or when the
-// client goes first.
-func (c *conn) awaitReset() {
-	if c.toServer.Flush() == nil {
-		c.answer(pending{reset: true})
-		_, _ = io.Copy(io.Discard, c.client)
+// endWith ends the connection after the answers under way.
+func (c *conn) endWith(last pending) {
+	err := c.toServer.Flush()
+	if err == nil {
+		c.answer(last)
+		_, err = io.Copy(io.Discard, c.client)
 	}
-	c.close(true)
+	if err == nil {
+		err = c.server.CloseWrite() // what is under way still comes
+	}
+	if err != nil {
+		c.close(true)
+	}
 }
 
 // command decides what happens to one command.
@@ -271,13 +276,13 @@ func (c *conn) answer(own pending) {
 	}
 }
 
-// deliver writes the proxy's own answer, or resets the connection.
+// deliver writes the proxy's own answer, or ends the connection.
 func (c *conn) deliver(own pending, flush bool) error {
 	c.wmu.Lock()
 	defer c.wmu.Unlock()
-	if own.reset {
-		_ = c.toClient.Flush() // what came before the reset still arrives
-		c.close(true)
+	if own.reset || own.end {
+		_ = c.toClient.Flush() // what came before still arrives
+		c.close(own.reset)
 		return errReset
 	}
 	_, err := c.toClient.Write(own.local)

@@ -9,7 +9,7 @@ import (
 )
 
 // pending is an answer that the client waits for: one of the node, or with
-// local or reset one of the proxy itself.
+// local, reset or end one of the proxy itself.
 type pending struct {
 	replies  int    // that the node sends
 	acks     bool   // they are confirmations of subscriptions
@@ -18,11 +18,12 @@ type pending struct {
 	instead  []byte // sent in place of the answer
 	proto    int32  // of the connection, unless the answer is an error
 	local    []byte
-	reset    bool
+	reset    bool // ends the connection
+	end      bool // ends the connection in order
 }
 
 // own reports whether the answer comes from the proxy.
-func (p *pending) own() bool { return p.reset || p.local != nil }
+func (p *pending) own() bool { return p.reset || p.end || p.local != nil }
 
 // A queue holds pending answers, oldest first.
 type queue struct {
