@@ -31,7 +31,7 @@ func (r *runner) result(ended time.Time) *Result {
 			QueuePeak: r.gen.peak.Load() * int64(r.opts.Pipeline), BusyHits: r.gen.busyHits.Load(),
 		},
 		Pool: r.engine.pools.use(), Generator: r.usage.result,
-		Nodes: r.nodes(), Series: r.series, KeysLeft: r.keysLeft,
+		Nodes: r.nodes(), Series: r.series, Events: r.events.all(r.gen.measure), Fault: r.faultTold(), KeysLeft: r.keysLeft,
 		HDR:  Encoded{encode(t.service), encode(t.intended)},
 		Host: hostReport(),
 	}

@@ -85,3 +85,22 @@ func TestVersionsWithoutErrorstatsAreKnown(t *testing.T) {
 		}
 	}
 }
+
+func TestATimelineGathersTheSlotsOfOneMove(t *testing.T) {
+	var tl timeline
+	zero := time.Now()
+	tl.slotsMoved("a", "b", 20)
+	tl.add("c is marked as failed")
+	tl.slotsMoved("a", "b", 380)
+	tl.slotsMoved("b", "a", 1)
+	var got []string
+	for _, e := range tl.all(zero) {
+		got = append(got, e.What)
+	}
+	want := []string{"400 slots went from a to b", "c is marked as failed", "1 slots went from b to a"}
+	for i, w := range want {
+		if len(got) != len(want) || !strings.HasPrefix(got[i], w) {
+			t.Fatalf("events %q, want %q", got, want)
+		}
+	}
+}

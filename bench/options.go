@@ -75,6 +75,11 @@ type Options struct {
 	// to refuse the run.
 	Staging bool
 
+	// Fault, when set, is inflicted on the cluster FaultAt after the warm-up.
+	// Zero means a third of the duration.
+	Fault   Fault
+	FaultAt time.Duration
+
 	// Progress, when set, is called about once a second from one goroutine.
 	Progress func(Progress)
 }
@@ -126,6 +131,7 @@ func (o Options) Validate() error {
 	bad(strings.ContainsAny(o.Prefix, " \r\n\t"), "Prefix", o.Prefix, "leave out white space")
 	bad(o.Workers > 0 && o.Pipeline > 1 && o.Rate > 0 && o.Rate < float64(o.Pipeline)/o.Duration.Seconds(), "Pipeline", o.Pipeline,
 		"not one whole pipeline falls into the run: shorten the pipeline or raise the rate")
+	bad(o.FaultAt < 0 || o.FaultAt > o.Duration, "FaultAt", o.FaultAt, "want a time within the duration")
 	errs = append(errs, o.Mix.validate(), o.Dist.validate())
 	return errors.Join(errs...)
 }
@@ -152,6 +158,9 @@ func (o Options) withDefaults() Options {
 	}
 	for o.Seed == 0 {
 		o.Seed = rand.Uint64() >> 16
+	}
+	if o.FaultAt == 0 {
+		o.FaultAt = o.Duration / 3
 	}
 	o.Dist = o.Dist.withDefaults()
 	return o

@@ -49,6 +49,7 @@ type tally struct {
 	hits, misses                    uint64
 	kinds                           map[string]uint64 // errors by kind
 	owners                          map[int]*ownerTally
+	firstError, lastError           time.Time // when a request ended with one
 }
 
 // An ownerTally counts operations by the node that owns their slot.
@@ -80,9 +81,21 @@ func (t *tally) moveTo(to *tally) {
 		to.kinds[k] += n
 	}
 	clear(t.kinds)
+	to.noteErrors(t.firstError, t.lastError)
+	t.firstError, t.lastError = time.Time{}, time.Time{}
 	for k, o := range t.owners {
 		to.owner(k).add(*o)
 		*o = ownerTally{}
+	}
+}
+
+// noteErrors widens the time in which errors were seen. Zero times are none.
+func (t *tally) noteErrors(first, last time.Time) {
+	if !first.IsZero() && (t.firstError.IsZero() || first.Before(t.firstError)) {
+		t.firstError = first
+	}
+	if last.After(t.lastError) {
+		t.lastError = last
 	}
 }
 
@@ -178,6 +191,7 @@ func (r *recorder) add(worker int, s *sample) bool {
 	}
 	if bad := len(s.outcomes) - good; bad > 0 {
 		sh.t.failed.record(intended, bad)
+		sh.t.noteErrors(s.done, s.done)
 	}
 	if s.done.After(sh.last) {
 		sh.last = s.done

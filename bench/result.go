@@ -46,6 +46,8 @@ type Result struct {
 	Generator Generator  `json:"generator"`
 	Nodes     []Node     `json:"nodes"`
 	Series    []Second   `json:"series"`
+	Events    []Event    `json:"events"`
+	Fault     *FaultTold `json:"fault,omitempty"`
 	KeysLeft  uint64     `json:"keys_left"` // not deleted at the end; they expire by themselves
 	HDR       Encoded    `json:"hdr"`
 	Host      HostReport `json:"host"`

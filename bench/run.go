@@ -60,7 +60,9 @@ type runner struct {
 	unfinished  int
 	wroteKeys   bool
 	keysLeft    uint64
-	otherUsers  []string
+	events      timeline
+	told        *FaultTold // written by the fault's goroutine, read after its end
+	faultEnded  bool
 }
 
 // open makes the clients and takes the first samples.
@@ -80,7 +82,7 @@ func (r *runner) open(ctx context.Context) (err error) {
 	boot := withPoolDefaults(r.opts.Cluster).BootTimeout
 	bootCtx, cancel := context.WithTimeout(ctx, boot)
 	defer cancel()
-	r.servers = newServers(r.opts.Cluster, "rcctl:"+r.name)
+	r.servers = newServers(r.opts.Cluster, "rcctl:"+r.name, &r.events)
 	if err = r.servers.boot(bootCtx); err != nil {
 		return err
 	}
@@ -114,9 +116,11 @@ func (r *runner) load(ctx context.Context) {
 		defer close(stopped)
 		r.watch(stop)
 	}()
+	inflicted := r.inflict(ctx)
 	r.unfinished = r.gen.run(ctx)
 	close(stop)
 	<-stopped
+	inflicted()
 	r.interrupted = ctx.Err() != nil
 	r.lastDone = r.rec.close()
 	r.tick(time.Now())
@@ -131,9 +135,17 @@ func (r *runner) watch(stop <-chan struct{}) {
 	sampled := make(chan struct{})
 	go func() {
 		defer close(sampled)
-		for next := r.gen.measure; sleepOr(stop, next); next = next.Add(time.Second) {
-			r.servers.discover(ctx, false)
-			r.servers.sample(ctx)
+		every := time.Second
+		if r.opts.Fault != nil {
+			every = 100 * time.Millisecond // to tell when a node was promoted
+		}
+		sampleAt := r.gen.measure
+		for next := sampleAt; sleepOr(stop, next); next = next.Add(every) {
+			r.servers.discover(ctx, r.opts.Fault != nil)
+			if !next.Before(sampleAt) {
+				r.servers.sample(ctx)
+				sampleAt = sampleAt.Add(time.Second)
+			}
 		}
 	}()
 	first := r.gen.measure.Add(-r.opts.Warmup.Truncate(time.Second))

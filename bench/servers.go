@@ -33,9 +33,11 @@ type servers struct {
 	mu    sync.Mutex
 	nodes []*server // in the order in which they were found
 
-	owners atomic.Pointer[[16384]int16] // slot to index in nodes, -1 if not known
-	turn   int                          // which node is asked for the topology next
-	began  time.Time                    // of the first sample; zero before
+	owners  atomic.Pointer[[16384]int16] // slot to index in nodes, -1 if not known
+	epochs  [16384]uint64                // config epochs of these owners
+	turn    int                          // which node is asked for the topology next
+	began   time.Time                    // of the first sample; zero before
+	changes *timeline                    // told what changes
 }
 
 // A server is one node. Its fields are guarded by servers.mu.
@@ -44,8 +46,9 @@ type server struct {
 	client         *redis.Client
 	last           *redisinfo.Info
 	lastAt         time.Time
-	late           bool // found after the run had begun
-	gone           bool // no longer in the topology
+	late           bool   // found after the run had begun
+	epoch          uint64 // of the view that told the role
+	failed         bool   // marked so, and no answer since
 	err            error
 	restarted      bool
 	reset          string // evidence
@@ -58,8 +61,8 @@ type server struct {
 	maxClients     int64
 }
 
-func newServers(cfg pool.Config, name string) *servers {
-	s := &servers{cfg: withPoolDefaults(cfg), name: name}
+func newServers(cfg pool.Config, name string, changes *timeline) *servers {
+	s := &servers{cfg: withPoolDefaults(cfg), name: name, changes: changes}
 	var none [16384]int16
 	for i := range none {
 		none[i] = -1
@@ -150,7 +153,7 @@ func (s *servers) discover(ctx context.Context, all bool) {
 func (s *servers) learn(view []redisinfo.Node, host string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	owners := *s.owners.Load()
+	owners, moved := *s.owners.Load(), map[[2]int16]int{}
 	for _, v := range view {
 		if v.Has("noaddr") || v.Has("handshake") || v.Port == 0 {
 			continue
@@ -166,17 +169,46 @@ func (s *servers) learn(view []redisinfo.Node, host string) {
 				client: nodeClient(s.cfg, v.Addr(), s.name), counters: map[string]uint64{},
 			})
 		}
-		s.nodes[i].role = "replica"
-		if v.Has("master") {
-			s.nodes[i].role = "master"
-		}
+		s.note(s.nodes[i], v)
 		for _, r := range v.Slots {
 			for slot := r.First; slot <= r.Last && slot < len(owners); slot++ {
-				owners[slot] = int16(i)
+				if v.ConfigEpoch < s.epochs[slot] {
+					continue // the view of a node that is behind
+				}
+				s.epochs[slot] = v.ConfigEpoch
+				if was := owners[slot]; was != int16(i) {
+					owners[slot] = int16(i)
+					moved[[2]int16{was, int16(i)}]++
+				}
 			}
 		}
 	}
+	for m, n := range moved {
+		if m[0] >= 0 {
+			s.changes.slotsMoved(s.nodes[m[0]].addr, s.nodes[m[1]].addr, n)
+		}
+	}
 	s.owners.Store(&owners)
+}
+
+// note takes over a node's role and state and tells what changed. Views of
+// nodes that are behind are known by their lower epochs; a node is failed when
+// any view says so, until it answers again.
+func (s *servers) note(n *server, v redisinfo.Node) {
+	role := "replica"
+	if v.Has("master") {
+		role = "master"
+	}
+	if v.ConfigEpoch >= n.epoch {
+		if n.role != "" && n.role != role {
+			s.changes.add(n.addr + " is a " + role + " now")
+		}
+		n.role, n.epoch = role, v.ConfigEpoch
+	}
+	if v.Has("fail") && !n.failed {
+		n.failed = true
+		s.changes.add(n.addr + " is marked as failed")
+	}
 }
 
 // sample asks every node once. Nodes that do not answer keep their last
@@ -204,6 +236,10 @@ func (s *servers) sampleOne(ctx context.Context, n *server) {
 		return
 	}
 	info := redisinfo.ParseInfo(reply)
+	if n.failed && info.Fields["loading"] != "1" {
+		n.failed = false
+		s.changes.add(n.addr + " answers again")
+	}
 	n.add(&info, time.Now(), s.began)
 }
 

@@ -16,6 +16,7 @@ func (r *Result) WriteText(w io.Writer) error {
 	t.latency()
 	t.errors()
 	t.redirects()
+	t.timeline()
 	t.verdict()
 	t.foot()
 	_, err := io.WriteString(w, t.b.String())
@@ -160,6 +161,23 @@ func (t *textReport) redirects() {
 	}
 	for _, why := range b.Reasons {
 		fmt.Fprintf(&t.b, "  - %s\n", why)
+	}
+}
+
+func (t *textReport) timeline() {
+	if len(t.r.Events) > 0 {
+		t.b.WriteString("\nTimeline\n")
+	}
+	for _, e := range t.r.Events {
+		fmt.Fprintf(&t.b, "  %8.3f s  %s\n", e.T, e.What)
+	}
+	f := t.r.Fault
+	switch {
+	case f == nil:
+	case f.Errors == 0:
+		t.line("Recovery", "no operation failed after the fault")
+	default:
+		t.line("Recovery", "operations failed from %.3f s to %.3f s, %.3f s after the fault for the last time", f.FirstError, f.LastError, f.LastError-f.At)
 	}
 }
 

@@ -32,7 +32,7 @@ type benchOptions struct {
 
 func newBenchCmd(a *app) *cobra.Command {
 	cmd := newBenchRunCmd(a, "bench")
-	cmd.AddCommand(newBenchRunCmd(a, "run"))
+	cmd.AddCommand(newBenchRunCmd(a, "run"), newBenchReshardCmd(a), newBenchFailoverCmd(a))
 	return cmd
 }
 
@@ -60,7 +60,7 @@ usage, 3 the cluster could not be reached or is in use by others.`,
   rcctl bench --cluster 127.0.0.1:7000 --workers 50 --mix get=50,set=50 --dist zipf
   rcctl bench --cluster 127.0.0.1:7000 --rate 3000 --assert 'p99<5ms,moved<0.1%,errors=0,rate>=0.99'`,
 		Args: argsCheck(cobra.NoArgs),
-		RunE: func(cmd *cobra.Command, _ []string) error { return runBench(cmd.Context(), a, cmd, o) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return runBench(cmd.Context(), a, o, nil) },
 	}
 	o.cluster.register(cmd)
 	o.register(cmd)
@@ -175,11 +175,13 @@ func flagName(field string) string {
 	return b.String()
 }
 
-func runBench(ctx context.Context, a *app, cmd *cobra.Command, o *benchOptions) error {
+// runBench runs with a fault, or without one where it is nil.
+func runBench(ctx context.Context, a *app, o *benchOptions, fault bench.Fault) error {
 	opts, err := o.options(a)
 	if err != nil {
 		return err
 	}
+	opts.Fault = fault
 	var asserts []bench.Assertion
 	if o.assert != "" {
 		if asserts, err = bench.ParseAssertions(o.assert); err != nil {

@@ -89,3 +89,34 @@ func TestBenchReportsAndAsserts(t *testing.T) {
 		t.Errorf("left behind %q, %v", left, err)
 	}
 }
+
+func TestBenchScenariosDoTheirFaultToAClusterOfTheirOwn(t *testing.T) {
+	for _, tc := range []struct {
+		args []string
+		want []string
+	}{
+		{[]string{"reshard", "--lab", "--slots", "50", "--duration", "3s"}, []string{"50 slots went from", "no operation failed after the fault", "Books       closed"}},
+		{[]string{"failover", "--lab", "--fault", "failover", "--duration", "3s"}, []string{"CLUSTER FAILOVER", "is a master now", "Recovery"}},
+	} {
+		r := runApp(t.Context(), append([]string{"bench"}, tc.args...)...)
+		if r.code == exitUnknown && strings.Contains(r.stderr, clustertest.ErrNoServer.Error()) && os.Getenv("RCCTL_REQUIRE_REDIS") != "1" {
+			t.Skip(r.stderr)
+		}
+		if r.code != exitOK {
+			t.Errorf("%v: exit %d, %s", tc.args, r.code, r.stderr)
+		}
+		for _, w := range tc.want {
+			if !strings.Contains(r.stdout, w) {
+				t.Errorf("%v: %q is not in\n%s", tc.args, w, r.stdout)
+			}
+		}
+	}
+}
+
+func TestBenchScenariosWantExactlyOneCluster(t *testing.T) {
+	for _, args := range [][]string{{"reshard"}, {"failover", "--lab", "--cluster", "127.0.0.1:1"}, {"reshard", "--lab", "--slots", "0"}, {"failover", "--lab", "--fault", "fire"}} {
+		if r := runApp(t.Context(), append([]string{"bench"}, args...)...); r.code != exitUsage {
+			t.Errorf("%v: exit %d, %q", args, r.code, r.stderr)
+		}
+	}
+}
