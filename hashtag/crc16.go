@@ -40,15 +40,9 @@ func makeCRCTables() (t [8][256]uint16) {
 	return t
 }
 
-// crc16 is the CRC16/XMODEM of s.
+// crc16 is the CRC16/XMODEM of s, which is eight bytes or longer.
 func crc16(s string) uint16 {
 	var a, b, c, d uint64 // the 32 bytes not folded yet, d the last eight
-	if len(s) < 8 {
-		for i := 0; i < len(s); i++ {
-			d = d<<8 | uint64(s[i])
-		}
-		return crc16Words(0, d)
-	}
 	if r := len(s) & 7; r != 0 {
 		d = be64(s) >> (uint(64-8*r) & 63)
 		s = s[r:]
@@ -68,6 +62,25 @@ func crc16(s string) uint16 {
 	c ^= b<<32 ^ b>>24
 	d ^= b<<40 ^ b
 	return crc16Words(c, d)
+}
+
+// crc16Short is crc16 for the few bytes on which folding does not pay.
+func crc16Short(s string) (crc uint16) {
+	for i := 0; i < len(s); i++ {
+		crc = crc<<8 ^ crcTables[0][byte(crc>>8)^s[i]]
+	}
+	return crc
+}
+
+// load16 is s, of 3 to 16 bytes, as one big-endian number.
+func load16(s string) (hi, lo uint64) {
+	switch n := uint(len(s)); {
+	case n >= 8:
+		return be64(s) >> (128 - 8*n), be64(s[n-8:])
+	case n >= 4:
+		return 0, be32(s)<<((8*n-32)&63) | be32(s[n-4:])
+	}
+	return 0, uint64(s[0])<<16 | uint64(s[1])<<8 | uint64(s[2])
 }
 
 // crc16Words is the CRC of the sixteen bytes of hi and lo.

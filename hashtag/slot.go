@@ -11,27 +11,33 @@ const Slots = 16384
 //
 // Source: Redis Cluster specification, "Key distribution model".
 func Slot(key string) int {
-	var hi, lo uint64 // a short key as one big-endian number
-	switch n := uint(len(key)); {
-	case n > 16:
-		return slotOf(key)
-	case n >= 8:
-		hi, lo = be64(key)>>(128-8*n), be64(key[n-8:])
-	case n >= 4:
-		lo = be32(key)<<((8*n-32)&63) | be32(key[n-4:])
-	case n > 0:
-		lo = uint64(key[0])<<(8*n-8) | uint64(key[n/2])<<((8*n-8-n/2*8)&63) | uint64(key[n-1])
+	switch {
+	case len(key) < 3: // too short for a tag
+		return int(crc16Short(key) % Slots)
+	case len(key) <= 16 && key[0] != '{':
+		if hi, lo := load16(key); !hasBrace(hi) && !hasBrace(lo) {
+			return int(crc16Words(hi, lo) % Slots)
+		}
 	}
-	if hasBrace(hi) || hasBrace(lo) {
-		return slotOf(key)
-	}
-	return int(crc16Words(hi, lo) % Slots)
+	return slotOf(key)
 }
 
 // slotOf is Slot for long keys and for keys with braces.
 func slotOf(key string) int {
-	if tag, ok := Tag(key); ok {
-		key = tag
+	i := 0
+	if key[0] != '{' {
+		i = strings.IndexByte(key, '{')
+	}
+	if i >= 0 {
+		if n := strings.IndexByte(key[i+1:], '}'); n > 0 {
+			key = key[i+1 : i+1+n]
+		}
+	}
+	switch {
+	case len(key) < 4:
+		return int(crc16Short(key) % Slots)
+	case len(key) <= 16:
+		return int(crc16Words(load16(key)) % Slots)
 	}
 	return int(crc16(key) % Slots)
 }
