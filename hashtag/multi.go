@@ -28,7 +28,8 @@ import (
 // the client itself does not look at contexts (ContextTimeoutEnabled).
 type Multi struct {
 	// Client is the client to use: a cluster client, a ring or a client of a
-	// single server. Nodes are asked directly, so hooks added to a cluster
+	// single server. A cluster client follows redirects only with MaxRedirects
+	// of 1 or more (the default is 3). Nodes are asked directly, so hooks added to a cluster
 	// client itself see redirected commands only; add hooks with OnNewNode. On
 	// a cluster client with ReadOnly, MGet and Exists ask replicas, which may
 	// lag behind and which, while a slot is moved, call keys missing that are
