@@ -195,3 +195,40 @@ func TestElsewhereEverythingIsUnreadable(t *testing.T) {
 		}
 	}
 }
+
+func TestAUnitsDropInsWin(t *testing.T) {
+	r := tree(map[string]string{
+		"proc/7/cgroup": "0::/system.slice/redis-server@7000.service\n",
+		"usr/lib/systemd/system/redis-server@.service":              "[Service]\nLimitNOFILE=1024\n",
+		"etc/systemd/system/redis-server@.service.d/10-limits.conf": "[Service]\nLimitNOFILE = 65536\n",
+	})
+	unit := r.Unit(7)
+	if unit != "redis-server@7000.service" {
+		t.Fatalf("unit %q", unit)
+	}
+	if v := r.UnitSetting(unit, "LimitNOFILE"); v.Text != "65536" {
+		t.Errorf("LimitNOFILE = %v", v)
+	}
+	if v := r.UnitSetting(unit, "TasksMax"); !v.Known() || v.Text != "" {
+		t.Errorf("TasksMax = %+v", v)
+	}
+	if v := r.UnitSetting("other.service", "LimitNOFILE"); v.Known() {
+		t.Errorf("another unit: %+v", v)
+	}
+}
+
+func TestThisTestIsSeenAsAGoProgram(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("needs Linux")
+	}
+	found, _, err := Live().GoPrograms("golang.org/x/sys")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range found {
+		if p.Go == runtime.Version() {
+			return
+		}
+	}
+	t.Errorf("no program built with %s in %+v", runtime.Version(), found)
+}

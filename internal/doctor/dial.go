@@ -3,6 +3,7 @@ package doctor
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -42,8 +43,9 @@ type dialer struct {
 	req     Request
 	timeout time.Duration
 	local   atomic.Value // string: our end of the last connection
-	dialed  atomic.Bool  // TCP worked
-	inTLS   atomic.Bool  // in the TLS handshake: it is what failed
+	cert    atomic.Pointer[x509.Certificate]
+	dialed  atomic.Bool // TCP worked
+	inTLS   atomic.Bool // in the TLS handshake: it is what failed
 }
 
 func newDialer(req Request, timeout time.Duration) *dialer {
@@ -75,6 +77,20 @@ func (d *dialer) localAddr() string {
 	return s
 }
 
+// certOf is the certificate of the last connection as the snapshot keeps it.
+func (d *dialer) certOf(addr string) *Cert {
+	c := d.cert.Load()
+	if c == nil {
+		return nil
+	}
+	host, _, _ := net.SplitHostPort(addr)
+	out := &Cert{NotAfter: c.NotAfter, Names: c.DNSNames, Covers: c.VerifyHostname(host) == nil}
+	for _, ip := range c.IPAddresses {
+		out.Names = append(out.Names, ip.String())
+	}
+	return out
+}
+
 func (d *dialer) dial(ctx context.Context, _, addr string) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, d.timeout)
 	defer cancel()
@@ -98,6 +114,9 @@ func (d *dialer) dial(ctx context.Context, _, addr string) (net.Conn, error) {
 		return nil, err
 	}
 	d.inTLS.Store(false)
+	if peers := t.ConnectionState().PeerCertificates; len(peers) > 0 {
+		d.cert.Store(peers[0])
+	}
 	return t, nil
 }
 

@@ -4,11 +4,15 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/rcctl/rcctl/pool"
 	"github.com/rcctl/rcctl/sysctl"
 )
+
+// goRedis is the module of the client.
+const goRedis = "github.com/redis/go-redis/v9"
 
 // Request says what to gather.
 type Request struct {
@@ -63,6 +67,13 @@ func Gather(ctx context.Context, req Request) (*Snapshot, error) {
 	if err := gatherServers(r, s); err != nil {
 		return s, err
 	}
+	var err error
+	if s.Programs, s.ProgramsHidden, err = r.GoPrograms(goRedis); err != nil {
+		s.ProgramsReason = err.Error()
+	}
+	s.Programs = slices.DeleteFunc(s.Programs, func(p sysctl.GoProgram) bool {
+		return p.Deps[goRedis] == "" || p.PID == os.Getpid()
+	})
 	// The counters of this host need two samples as well.
 	if cerr == nil {
 		wait(ctx, req.Interval-time.Since(start))

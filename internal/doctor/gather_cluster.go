@@ -119,7 +119,7 @@ func probeNode(ctx context.Context, req Request, n *Node) {
 		n.Reach = Reach{OK: true}
 	}
 	n.sample(ctx, cl)
-	n.LocalAddr = d.localAddr()
+	n.LocalAddr, n.Cert = d.localAddr(), d.certOf(n.Addr)
 	first := time.Now()
 	n.clock(ctx, cl)
 	n.ladder(ctx, cl)

@@ -26,6 +26,14 @@ func (n *Node) sample(ctx context.Context, cl *redis.Client) {
 	clients := p.Do(ctx, "CLIENT", "LIST")
 	self := p.Do(ctx, "CLIENT", "INFO")
 	user := p.Do(ctx, "ACL", "GETUSER", "default")
+	needed := map[string]*redis.Cmd{"CLUSTER SLOTS": slots}
+	for _, name := range []string{"CLUSTER SHARDS", "READONLY", "READWRITE", "ASKING"} {
+		var args []any
+		for w := range strings.FieldsSeq(name) {
+			args = append(args, w)
+		}
+		needed[name] = p.Do(ctx, args...)
+	}
 	_, err := p.Exec(ctx) // every command has its own error, unless none was sent
 
 	n.readView(nodes, err)
@@ -53,6 +61,11 @@ func (n *Node) sample(ctx context.Context, cl *redis.Client) {
 	if text, err := text(self, err); err == nil {
 		if c := redisinfo.ParseClientList(text); len(c) == 1 {
 			n.PeerAddr = c[0].Addr
+		}
+	}
+	for _, name := range sortedKeys(needed) {
+		if err := needed[name].Err(); err != nil && strings.HasPrefix(err.Error(), "NOPERM") {
+			n.Denied = append(n.Denied, name)
 		}
 	}
 	n.DefaultUser, n.DefaultUserReason = defaultUser(user, err)

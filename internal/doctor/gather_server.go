@@ -58,6 +58,8 @@ func addrOf(r *sysctl.Reader, s *Snapshot, p sysctl.Process) string {
 func gatherServer(r *sysctl.Reader, n *Node, addr string, p sysctl.Process) *Server {
 	v := &Server{Addr: addr, Process: p}
 	v.Ports, _ = r.Ports(p.PID)
+	v.Unit = r.Unit(p.PID)
+	v.UnitNoFile = r.UnitSetting(v.Unit, "LimitNOFILE")
 	file := ""
 	if n != nil {
 		file = n.Info.String("config_file")

@@ -23,6 +23,12 @@ type Snapshot struct {
 	HostLaterReason string           `json:"host_later_unreadable,omitempty"`
 	Seconds         float64          `json:"seconds"`
 
+	// Programs are running Go programs that link go-redis; ProgramsHidden of
+	// other users could not be looked into.
+	Programs       []sysctl.GoProgram `json:"programs,omitempty"`
+	ProgramsHidden int                `json:"programs_hidden"`
+	ProgramsReason string             `json:"programs_unreadable,omitempty"`
+
 	// Servers are the cluster's server processes on this host by announced
 	// address, or the process of --pid. ServersReason says why there is none.
 	Servers       map[string]*Server `json:"servers,omitempty"`
@@ -63,6 +69,9 @@ func (s *Snapshot) hostOnly() bool { return len(s.Plan.Seeds) == 0 && s.Plan.PID
 type Server struct {
 	Addr    string         `json:"addr"`
 	Process sysctl.Process `json:"process"`
+	// Unit is the systemd unit, UnitNoFile its LimitNOFILE, "" if it has none.
+	Unit       string       `json:"unit,omitempty"`
+	UnitNoFile sysctl.Value `json:"unit_nofile"`
 	// Ports are the TCP ports that the process listens on, bus port included.
 	Ports []int `json:"ports,omitempty"`
 	// LaterCgroup and LaterCounters are those at the end of the run.
@@ -126,6 +135,12 @@ type Node struct {
 	DefaultUser       string `json:"default_user,omitempty"`
 	DefaultUserReason string `json:"default_user_reason,omitempty"`
 
+	// Denied are commands that a cluster client needs and our user may not
+	// run.
+	Denied []string `json:"denied,omitempty"`
+	// Cert is the node's TLS certificate.
+	Cert *Cert `json:"cert,omitempty"`
+
 	// PeerAddr is our address as the server sees it, LocalAddr as we do.
 	PeerAddr  string `json:"peer_addr,omitempty"`
 	LocalAddr string `json:"local_addr,omitempty"`
@@ -176,4 +191,12 @@ type ClientGroup struct {
 	MaxTotal  int64 `json:"max_total_bytes"`
 	// Example is one of them, "127.0.0.1:50000 name".
 	Example string `json:"example,omitempty"`
+}
+
+// Cert is what matters of a TLS certificate.
+type Cert struct {
+	NotAfter time.Time `json:"not_after"`
+	Names    []string  `json:"names"`
+	// Covers: it is valid for the announced host.
+	Covers bool `json:"covers"`
 }
