@@ -144,7 +144,7 @@ func parseHello(reply any) (info serverInfo) {
 
 // check verifies the whole cluster: topology, coverage, and an answer from
 // every master over a connection that has authenticated.
-func (c *Cluster) check(ctx context.Context) error {
+func (c *core) check(ctx context.Context) error {
 	var mu sync.Mutex
 	failed := make(map[string]error)
 	err := c.client.ForEachMaster(ctx, func(ctx context.Context, node *redis.Client) error {
@@ -199,7 +199,7 @@ func isReply(err error) bool {
 }
 
 // masterProblems names the masters that failed with their slots, in order.
-func (c *Cluster) masterProblems(failed map[string]error) (problems errorList) {
+func (c *core) masterProblems(failed map[string]error) (problems errorList) {
 	for _, s := range c.topo.shards() {
 		err, ok := failed[s.addr]
 		if !ok {
@@ -220,7 +220,7 @@ func (c *Cluster) masterProblems(failed map[string]error) (problems errorList) {
 }
 
 // noTopology explains why no node told the topology.
-func (c *Cluster) noTopology(err error) error {
+func (c *core) noTopology(err error) error {
 	var problems errorList
 	failures := c.topo.failures()
 	addrs := make([]string, 0, len(failures))

@@ -14,6 +14,13 @@ import (
 // A Cluster is a cluster client that was checked at boot. Its methods may be
 // called concurrently.
 type Cluster struct {
+	*core
+	// release gives this user's share back.
+	release func() error
+}
+
+// core is what the users of one pool share.
+type core struct {
 	cfg      Config
 	opt      *redis.ClusterOptions
 	client   *redis.ClusterClient
@@ -36,9 +43,6 @@ type Cluster struct {
 	mu     sync.Mutex
 	closed bool
 	tasks  sync.WaitGroup
-
-	closeOnce sync.Once
-	closeErr  error
 }
 
 // closeWait bounds Close: a TLS connection whose peer is gone may not take its
@@ -57,6 +61,18 @@ const closeWait = time.Second
 // a [*NodeError] for every node that is at fault. After an error nothing is
 // left open. The caller closes the Cluster.
 func New(ctx context.Context, cfg Config) (*Cluster, error) {
+	c, err := newPool(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
+	leave := enter(c.cfg)
+	return &Cluster{core: c, release: sync.OnceValue(func() error {
+		leave()
+		return c.close()
+	})}, nil
+}
+
+func newPool(ctx context.Context, cfg Config) (*core, error) {
 	cfg, err := cfg.resolve()
 	if err != nil {
 		return nil, fmt.Errorf("pool: %w", err)
@@ -64,9 +80,15 @@ func New(ctx context.Context, cfg Config) (*Cluster, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, cfg.BootTimeout, fmt.Errorf("not finished within BootTimeout %s", cfg.BootTimeout))
 	defer cancel()
 
-	c := newCluster(cfg)
+	c := newCore(cfg)
+	if w := worstCase(c.opt).Single(); cfg.OpBudget > 0 && w > cfg.OpBudget {
+		return nil, fmt.Errorf("pool: %w: OpBudget %s: one command can take %s (see pool explain): lower MaxRetries, DialTimeout, ReadTimeout or PoolTimeout, or raise OpBudget", ErrConfig, cfg.OpBudget, w)
+	}
+	for _, note := range cfg.notes(c.opt) {
+		cfg.Logger.Info("redis cluster: "+note, "pool", cfg.Name)
+	}
 	if err := c.boot(ctx); err != nil {
-		_ = c.Close()
+		_ = c.close()
 		return nil, bootError(ctx, cfg, err)
 	}
 	c.spawn(func() { c.reload.run(c.life, c.client.ReloadState) })
@@ -74,9 +96,9 @@ func New(ctx context.Context, cfg Config) (*Cluster, error) {
 	return c, nil
 }
 
-// newCluster builds everything but the client, and opens nothing.
-func newCluster(cfg Config) *Cluster {
-	c := &Cluster{cfg: cfg, topo: &topology{}, reload: newReloader(), shedBelow: shedBelow, probeTimeout: min(cfg.ReadTimeout, maxProbeTimeout)}
+// newCore builds everything but the client, and opens nothing.
+func newCore(cfg Config) *core {
+	c := &core{cfg: cfg, topo: &topology{}, reload: newReloader(), shedBelow: shedBelow, probeTimeout: min(cfg.ReadTimeout, maxProbeTimeout)}
 	c.life, c.end = context.WithCancel(context.Background())
 	c.topo.changed = c.topologyChanged
 	c.dialer = newDialer(cfg, c.life, c.topo.hostFor)
@@ -92,7 +114,7 @@ func newCluster(cfg Config) *Cluster {
 
 // boot asks the seeds who they are, makes the client and checks the cluster
 // with it.
-func (c *Cluster) boot(ctx context.Context) error {
+func (c *core) boot(ctx context.Context) error {
 	seeds := *c.opt
 	if !c.foreignDialer {
 		seeds.Dialer = c.dialer.dial
@@ -151,7 +173,7 @@ func (c *Cluster) Observer() *Observer { return c.observer }
 
 // spawn runs f in a goroutine that Close waits for. It reports false, and runs
 // nothing, after Close.
-func (c *Cluster) spawn(f func()) bool {
+func (c *core) spawn(f func()) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
@@ -163,32 +185,34 @@ func (c *Cluster) spawn(f func()) bool {
 
 // Close closes the client and all its connections, those being opened
 // included. It returns within a second or so. Commands under way fail. Further
-// calls return what the first one did.
-func (c *Cluster) Close() error {
-	c.closeOnce.Do(func() {
-		c.mu.Lock()
-		c.closed = true
-		c.mu.Unlock()
-		c.end()
-		done := make(chan error, 1)
-		go func() {
-			var err error
-			if c.client != nil {
-				err = c.client.Close()
-			}
-			c.tasks.Wait()
-			done <- err
-		}()
-		t := time.NewTimer(closeWait)
-		defer t.Stop()
-		select {
-		case c.closeErr = <-done:
-		case <-t.C:
-			c.closeErr = fmt.Errorf("pool %s: close: connections still closing after %s", c.cfg.Name, closeWait)
+// calls return what the first one did. What came from [Shared] closes when its
+// last user closes it.
+func (c *Cluster) Close() error { return c.release() }
+
+// close is called once.
+func (c *core) close() error {
+	c.mu.Lock()
+	c.closed = true
+	c.mu.Unlock()
+	c.end()
+	done := make(chan error, 1)
+	go func() {
+		var err error
+		if c.client != nil {
+			err = c.client.Close()
 		}
-		c.hub.close()
-	})
-	return c.closeErr
+		c.tasks.Wait()
+		done <- err
+	}()
+	t := time.NewTimer(closeWait)
+	defer t.Stop()
+	defer c.hub.close()
+	select {
+	case err := <-done:
+		return err
+	case <-t.C:
+		return fmt.Errorf("pool %s: close: connections still closing after %s", c.cfg.Name, closeWait)
+	}
 }
 
 // fallbackHook asks Config.Fallback on the level of the cluster client, after

@@ -10,9 +10,26 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
+// A Profile sets what the zero values of Config mean.
+type Profile string
+
+const (
+	// LAN is for clients and servers in one network: dial 500 ms, read and
+	// write 300 ms. It is the zero value.
+	LAN Profile = ""
+	// Cloud is for networks whose round trips take milliseconds and where a
+	// live migration freezes a machine for hundreds of them: dial, read and
+	// write 1 s. That leaves the range of 200 to 500 ms in which a stalled
+	// node holds few goroutines; the breaker makes up for it.
+	Cloud Profile = "cloud"
+)
+
 // Config describes a cluster client. Only Addrs is required; every zero value
 // is the documented default.
 type Config struct {
+	// Profile sets the defaults of the timeouts. The zero value is LAN.
+	Profile Profile
+
 	// Name names this pool in logs, metrics and CLIENT SETNAME
 	// ("rcctl:<name>"). Empty means the program's base name.
 	Name string
@@ -51,10 +68,15 @@ type Config struct {
 	// cluster, redirects included. Zero means 3; -1 means none.
 	MaxRetries int
 
-	// DialTimeout bounds one dial, TLS included. Zero means 500 ms.
+	// NodeRetries is the number of further attempts that the client of one node
+	// makes by itself, for each of those above: the two multiply, in time and
+	// in executions of one command. Zero means none.
+	NodeRetries int
+
+	// DialTimeout bounds one dial, TLS included. Zero means 500 ms (Cloud: 1 s).
 	DialTimeout time.Duration
 	// ReadTimeout and WriteTimeout bound one read and one write. Zero means
-	// 300 ms.
+	// 300 ms (Cloud: 1 s).
 	ReadTimeout  time.Duration
 	WriteTimeout time.Duration
 	// PoolTimeout bounds the wait for a free connection. Zero means 1 s.
@@ -66,6 +88,11 @@ type Config struct {
 	// pipeline, that ended with [ErrUnavailable]. It may set the command's value
 	// and return nil; what it returns is the command's error.
 	Fallback func(ctx context.Context, cmd redis.Cmder, err error) error
+
+	// OpBudget is how long one command may take at most when the cluster is
+	// sick: New refuses a Config whose worst case under a single fault (see
+	// [WorstCase.Single]) is longer. Zero refuses nothing.
+	OpBudget time.Duration
 
 	// BootTimeout bounds New, whatever its context says. Zero means 5 s.
 	BootTimeout time.Duration

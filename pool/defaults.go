@@ -20,6 +20,7 @@ const (
 	defaultMaxRetries      = 3
 	defaultDialTimeout     = 500 * time.Millisecond
 	defaultIOTimeout       = 300 * time.Millisecond
+	cloudTimeout           = time.Second
 	defaultPoolTimeout     = time.Second
 	defaultConnMaxIdleTime = 5 * time.Minute
 	defaultBootTimeout     = 5 * time.Second
@@ -33,7 +34,7 @@ const (
 	// Below this a reply could hardly come in time.
 	shedBelow = time.Millisecond
 	// Bounds a ping of a node that did not answer, and one CLUSTER SLOTS.
-	maxProbeTimeout = 300 * time.Millisecond
+	maxProbeTimeout = time.Second
 
 	maxPoolSize   = 10_000
 	maxMaxRetries = 16
@@ -63,14 +64,25 @@ func (c Config) resolve() (Config, error) {
 	var bad badFields
 	c.resolveIdentity(&bad)
 	c.resolvePool(&bad)
+	dial, io := defaultDialTimeout, defaultIOTimeout
+	switch c.Profile {
+	case LAN:
+	case Cloud:
+		dial, io = cloudTimeout, cloudTimeout
+	default:
+		bad.add("Profile", string(c.Profile), "want LAN (the zero value) or Cloud")
+	}
+	if c.OpBudget < 0 {
+		bad.add("OpBudget", c.OpBudget, "want above 0, or 0 for no check")
+	}
 	for _, d := range []struct {
 		name string
 		p    *time.Duration
 		def  time.Duration
 	}{
-		{"DialTimeout", &c.DialTimeout, defaultDialTimeout},
-		{"ReadTimeout", &c.ReadTimeout, defaultIOTimeout},
-		{"WriteTimeout", &c.WriteTimeout, defaultIOTimeout},
+		{"DialTimeout", &c.DialTimeout, dial},
+		{"ReadTimeout", &c.ReadTimeout, io},
+		{"WriteTimeout", &c.WriteTimeout, io},
 		{"PoolTimeout", &c.PoolTimeout, defaultPoolTimeout},
 		{"ConnMaxIdleTime", &c.ConnMaxIdleTime, defaultConnMaxIdleTime},
 		{"BootTimeout", &c.BootTimeout, defaultBootTimeout},
@@ -155,6 +167,9 @@ func (c *Config) resolvePool(bad *badFields) {
 	case c.MaxRetries < -1 || c.MaxRetries > maxMaxRetries:
 		bad.add("MaxRetries", c.MaxRetries, fmt.Sprintf("want 1 to %d, 0 for %d, -1 for none", maxMaxRetries, defaultMaxRetries))
 	}
+	if c.NodeRetries < 0 || c.NodeRetries > maxMaxRetries {
+		bad.add("NodeRetries", c.NodeRetries, fmt.Sprintf("want 0 to %d", maxMaxRetries))
+	}
 }
 
 func badHostPort(s string) string {
@@ -188,6 +203,10 @@ func (c Config) clusterOptions() *redis.ClusterOptions {
 	if maxRedirects == 0 {
 		maxRedirects = -1
 	}
+	nodeRetries := c.NodeRetries
+	if nodeRetries == 0 {
+		nodeRetries = -1
+	}
 	o := &redis.ClusterOptions{
 		Addrs:      c.Addrs,
 		ClientName: "rcctl:" + c.Name,
@@ -197,7 +216,7 @@ func (c Config) clusterOptions() *redis.ClusterOptions {
 		// One layer of retries, over the cluster. Those of the node clients and
 		// of the dialer multiply with it.
 		MaxRedirects:  maxRedirects,
-		MaxRetries:    -1,
+		MaxRetries:    nodeRetries,
 		DialerRetries: 1,
 
 		DialTimeout:           c.DialTimeout,

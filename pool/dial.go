@@ -35,8 +35,15 @@ func (d *dialer) dial(ctx context.Context, network, addr string) (net.Conn, erro
 
 	announced := d.complete(addr)
 	conn, err := d.base(ctx, network, mapAddr(d.cfg.AddrMap, announced))
-	if err != nil || d.cfg.TLS == nil {
-		return conn, err
+	if err != nil {
+		var op *net.OpError
+		if !errors.As(err, &op) { // a Dialer's own error: a failed dial all the same
+			err = &net.OpError{Op: "dial", Net: network, Err: err}
+		}
+		return nil, err
+	}
+	if d.cfg.TLS == nil {
+		return conn, nil
 	}
 	tc := tls.Client(conn, d.tlsConfig(announced))
 	if err := tc.HandshakeContext(ctx); err != nil {
@@ -63,7 +70,7 @@ func (c *failedConn) SetWriteDeadline(time.Time) error { return nil }
 
 // dialNode dials for the cluster client: not at all while the node's breaker
 // is open, since callers that queue for a dial have passed the hook already.
-func (c *Cluster) dialNode(ctx context.Context, network, addr string) (net.Conn, error) {
+func (c *core) dialNode(ctx context.Context, network, addr string) (net.Conn, error) {
 	n := c.nodes.get(addr)
 	if n.breaker.Open() {
 		return &failedConn{n.refusal}, nil

@@ -25,6 +25,10 @@ var ErrUnserved = errors.New("slots without a master")
 // passed; go-redis does not retry it.
 var ErrUnavailable = errors.New("unavailable")
 
+// ErrSharedConfig matches errors of [Shared] when a pool of that name exists
+// with another Config. Use one Config for the name, or another name.
+var ErrSharedConfig = errors.New("shared pool exists with another Config")
+
 // A NodeError is what is wrong with one node. Find it with errors.As.
 type NodeError struct {
 	// Addr is the announced host:port, or the seed as it was given.

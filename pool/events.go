@@ -73,7 +73,7 @@ func (c *Cluster) Subscribe() (<-chan Event, func()) {
 }
 
 // publish tells the subscribers, and the operator in the log.
-func (c *Cluster) publish(e Event) {
+func (c *core) publish(e Event) {
 	e.Time = time.Now()
 	h := &c.hub
 	h.mu.Lock()
@@ -131,9 +131,9 @@ func (h *hub) close() {
 }
 
 // topologyChanged compares two answers of CLUSTER SLOTS.
-func (c *Cluster) topologyChanged(old, now []redis.ClusterSlot) {
-	oldRoles, oldOwner := rolesAndOwners(old)
-	newRoles, newOwner := rolesAndOwners(now)
+func (c *core) topologyChanged(old, now []redis.ClusterSlot) {
+	oldRoles, newRoles := rolesOf(old), rolesOf(now)
+	oldOwner, newOwner := ownersOf(old), ownersOf(now)
 	for addr, role := range newRoles {
 		switch was, known := oldRoles[addr]; {
 		case !known:
@@ -171,9 +171,8 @@ func (c *Cluster) topologyChanged(old, now []redis.ClusterSlot) {
 	}
 }
 
-func rolesAndOwners(slots []redis.ClusterSlot) (map[string]string, *[slotCount]string) {
+func rolesOf(slots []redis.ClusterSlot) map[string]string {
 	roles := make(map[string]string)
-	var owner [slotCount]string
 	for _, s := range slots {
 		for i, n := range s.Nodes {
 			switch {
@@ -183,11 +182,19 @@ func rolesAndOwners(slots []redis.ClusterSlot) (map[string]string, *[slotCount]s
 				roles[n.Addr] = "replica"
 			}
 		}
+	}
+	return roles
+}
+
+// ownersOf are the masters' addresses by slot.
+func ownersOf(slots []redis.ClusterSlot) []string {
+	owner := make([]string, slotCount)
+	for _, s := range slots {
 		if len(s.Nodes) > 0 {
 			for i := s.Start; i <= s.End; i++ {
 				owner[i] = s.Nodes[0].Addr
 			}
 		}
 	}
-	return roles, &owner
+	return owner
 }

@@ -29,6 +29,15 @@ func faultTrials() int {
 	return 1
 }
 
+// slack is what a promise is stretched by in an ordinary test run, on machines
+// that are busy with other things; make faults takes it at its word.
+func slack() time.Duration {
+	if os.Getenv("RCCTL_FAULT_TRIALS") != "" {
+		return 1
+	}
+	return 3
+}
+
 // A swallower is a network that drops all packets to and from some addresses:
 // dials hang, writes vanish, reads wait.
 type swallower struct {
@@ -145,6 +154,7 @@ func plainClient(c *clustertest.Cluster, dial func(context.Context, string, stri
 type beat struct {
 	mu      sync.Mutex
 	ok      []time.Time
+	took    []time.Duration
 	slowest time.Duration
 	errs    int
 	lastErr error
@@ -167,6 +177,7 @@ func startBeat(cl *redis.ClusterClient, key string, callers int) *beat {
 				d := time.Since(start)
 				b.mu.Lock()
 				b.slowest = max(b.slowest, d)
+				b.took = append(b.took, d)
 				if err == nil {
 					b.ok = append(b.ok, time.Now())
 				} else {
@@ -181,6 +192,16 @@ func startBeat(cl *redis.ClusterClient, key string, callers int) *beat {
 }
 
 func (b *beat) end() { close(b.stop); b.wg.Wait() }
+
+// takeP99 is the 99th percentile of the commands since it was last called.
+func (b *beat) takeP99() time.Duration {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	slices.Sort(b.took)
+	p99 := b.took[len(b.took)*99/100]
+	b.took, b.slowest = nil, 0
+	return p99
+}
 
 // firstAfter is when the key first worked after an instant, or zero.
 func (b *beat) firstAfter(at time.Time) time.Time {
@@ -222,10 +243,7 @@ func TestFaultsAMasterThatDiesIsLeftSoonAfterItsReplicaIsPromoted(t *testing.T) 
 				ours.waitFor(t, 50)
 				good := startBeat(p.Client(), other, 4)
 				good.waitFor(t, 50)
-				good.mu.Lock()
-				baseline := good.slowest
-				good.slowest = 0
-				good.mu.Unlock()
+				baseline := good.takeP99()
 
 				died := time.Now()
 				if fault == "kill -9" {
@@ -242,25 +260,30 @@ func TestFaultsAMasterThatDiesIsLeftSoonAfterItsReplicaIsPromoted(t *testing.T) 
 				lag := ours.firstAfter(at).Sub(at)
 				good.end()
 				ours.end()
-				theirs.end()
 				plainLag := "not within the trial"
+				if os.Getenv("RCCTL_FAULT_PLAIN") != "" {
+					eventually(t, 2*time.Minute, "recovery of go-redis", func() bool { return !theirs.firstAfter(at).IsZero() })
+				}
+				_ = plain.Close() // its command may take 47 s more
+				theirs.end()
 				if f := theirs.firstAfter(at); !f.IsZero() {
 					plainLag = f.Sub(at).Round(time.Millisecond).String()
 				}
-				t.Logf("trial %d: promoted after %s, recovered %s later (go-redis: %s); healthy keys: slowest %s (before %s), %d errors; slowest on the dead one %s",
-					trial+1, at.Sub(died).Round(time.Millisecond), lag.Round(time.Millisecond), plainLag,
-					good.slowest.Round(time.Microsecond), baseline.Round(time.Microsecond), good.errs, ours.slowest.Round(time.Millisecond))
-				if lag > 1500*time.Millisecond {
+				slowest := good.slowest
+				p99 := good.takeP99()
+				t.Logf("trial %d: promoted after %s, recovered %s later (go-redis: %s); healthy keys: p99 %s (before %s), slowest %s, %d errors; slowest on the dead one %s",
+					trial+1, at.Sub(died).Round(time.Millisecond), lag.Round(time.Millisecond), plainLag, p99.Round(time.Microsecond),
+					baseline.Round(time.Microsecond), slowest.Round(time.Microsecond), good.errs, ours.slowest.Round(time.Millisecond))
+				if lag > slack()*1500*time.Millisecond {
 					t.Errorf("recovered %s after the promotion", lag)
 				}
 				if good.errs > 0 {
 					t.Errorf("%d errors on a healthy master: %v", good.errs, good.lastErr)
 				}
-				if d := good.slowest - baseline; d > 3*50*time.Millisecond {
-					t.Errorf("a command to a healthy master was %s slower than before", d)
+				if d := p99 - baseline; d > slack()*50*time.Millisecond {
+					t.Errorf("commands to a healthy master were %s slower than before", d)
 				}
 				_ = p.Close()
-				_ = plain.Close()
 				_ = victim.Resume()
 				_ = c.Close()
 			}
@@ -306,7 +329,7 @@ func TestFaultsOneCommandToABlackHoleIsBoundedForOneCallerAndForAHundred(t *test
 			}
 			wg.Wait()
 			t.Logf("slowest of %d: %s", callers, time.Duration(slowest.Load()).Round(time.Millisecond))
-			if d := time.Duration(slowest.Load()); d > 2500*time.Millisecond {
+			if d := time.Duration(slowest.Load()); d > slack()*2500*time.Millisecond {
 				t.Errorf("took %s", d)
 			}
 			// Another command or two open the breaker for the single caller.
@@ -315,7 +338,7 @@ func TestFaultsOneCommandToABlackHoleIsBoundedForOneCallerAndForAHundred(t *test
 			})
 			start := time.Now()
 			err = p.Client().Get(context.Background(), key).Err()
-			if d := time.Since(start); !errors.Is(err, pool.ErrUnavailable) || d > 15*time.Millisecond {
+			if d := time.Since(start); !errors.Is(err, pool.ErrUnavailable) || d > slack()*5*time.Millisecond {
 				t.Errorf("with the breaker open: %v after %s", err, d)
 			}
 			t.Logf("with the breaker open: %s: %v", time.Since(start), err)
@@ -323,7 +346,7 @@ func TestFaultsOneCommandToABlackHoleIsBoundedForOneCallerAndForAHundred(t *test
 			healed := time.Now()
 			eventually(t, 5*time.Second, "an answer", func() bool { return p.Client().Set(context.Background(), key, 1, 0).Err() == nil })
 			t.Logf("healed: an answer %s later", time.Since(healed).Round(time.Millisecond))
-			if d := time.Since(healed); d > 300*time.Millisecond {
+			if d := time.Since(healed); d > slack()*100*time.Millisecond {
 				t.Errorf("an answer only %s after the network was back", d)
 			}
 		})
@@ -352,14 +375,14 @@ func TestFaultsAContextBoundsACommandToABlackHole(t *testing.T) {
 		cancel()
 	}
 	t.Logf("slowest with a context of 100 ms: %s", slowest.Round(time.Millisecond))
-	if slowest > 190*time.Millisecond {
+	if slowest > 100*time.Millisecond+slack()*30*time.Millisecond {
 		t.Errorf("a context of 100 ms ended after %s", slowest)
 	}
 	// Callers who never wait long enough to see a timeout open the breaker too.
 	start := time.Now()
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
-	if err := p.Client().Get(ctx, key).Err(); !errors.Is(err, pool.ErrUnavailable) || time.Since(start) > 15*time.Millisecond {
+	if err := p.Client().Get(ctx, key).Err(); !errors.Is(err, pool.ErrUnavailable) || time.Since(start) > slack()*5*time.Millisecond {
 		t.Errorf("%v after %s", err, time.Since(start))
 	}
 }
@@ -390,7 +413,7 @@ func TestFaultsAPausedMasterAnswersAgainAtOnce(t *testing.T) {
 	b.end()
 	lag := b.firstAfter(at).Sub(at)
 	t.Logf("errors were gone %s after the node went on", lag.Round(time.Millisecond))
-	if lag > 300*time.Millisecond {
+	if lag > slack()*100*time.Millisecond {
 		t.Errorf("errors for %s after the node went on", lag)
 	}
 }

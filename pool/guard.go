@@ -14,7 +14,7 @@ import (
 // the node's breaker is open or when the caller's deadline is too near, and
 // learns from the result how the node is.
 type guardHook struct {
-	c *Cluster
+	c *core
 	n *node
 }
 

@@ -29,8 +29,10 @@ type node struct {
 	// idleSince belongs to the housekeeper: idleSince[k] is when the pool last
 	// had k idle connections or fewer.
 	idleSince []time.Time
-	// totals of go-redis clients that are gone belong to the registry.
-	gone poolTotals
+	// totals, and what of the client's counters is in them, belong to the
+	// registry.
+	totals  poolTotals
+	counted redis.PoolStats
 }
 
 func (n *node) begin() {
@@ -77,12 +79,11 @@ func (r *registry) get(addr string) *node {
 // attach notes the go-redis client that now serves an address.
 func (r *registry) attach(rdb *redis.Client) *node {
 	n := r.get(rdb.Options().Addr)
-	old := n.client.Swap(rdb)
-	if old != nil {
-		r.mu.Lock()
-		n.gone.add(old.PoolStats())
-		r.mu.Unlock()
-	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	n.takeTotals()
+	n.counted = redis.PoolStats{}
+	n.client.Store(rdb)
 	return n
 }
 
@@ -97,18 +98,31 @@ func (r *registry) all() []*node {
 	return out
 }
 
-// poolTotals are the monotone counters of go-redis pools, widened: they are
-// 32 bits there and start over with every client.
+// poolTotals are the monotone counters of go-redis pools, widened: there they
+// have 32 bits, which a busy node fills in a day, and start over with every
+// client.
 type poolTotals struct {
-	hits, misses, timeouts, waits, stale uint64
-	wait                                 time.Duration
+	hits, misses, waits uint64
+	wait                time.Duration
 }
 
-func (t *poolTotals) add(s *redis.PoolStats) {
-	t.hits += uint64(s.Hits)
-	t.misses += uint64(s.Misses)
-	t.timeouts += uint64(s.Timeouts)
-	t.waits += uint64(s.WaitCount)
-	t.stale += uint64(s.StaleConns)
-	t.wait += time.Duration(s.WaitDurationNs)
+// poolTotals reads the counters of a node's client and adds what is new.
+func (r *registry) poolTotals(n *node) poolTotals {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	n.takeTotals()
+	return n.totals
+}
+
+func (n *node) takeTotals() {
+	client := n.client.Load()
+	if client == nil {
+		return
+	}
+	s := client.PoolStats()
+	n.totals.hits += uint64(s.Hits - n.counted.Hits)
+	n.totals.misses += uint64(s.Misses - n.counted.Misses)
+	n.totals.waits += uint64(s.WaitCount - n.counted.WaitCount)
+	n.totals.wait += time.Duration(s.WaitDurationNs - n.counted.WaitDurationNs)
+	n.counted = *s
 }

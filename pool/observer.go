@@ -156,7 +156,7 @@ func isTimeout(err error) bool {
 func isNetError(err error) bool {
 	var ne net.Error
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
-		errors.Is(err, net.ErrClosed) || errors.As(err, &ne)
+		errors.Is(err, io.ErrClosedPipe) || errors.Is(err, net.ErrClosed) || errors.As(err, &ne)
 }
 
 // observerHook is the node-level hook: it sees every attempt at its node.

@@ -18,13 +18,13 @@ const (
 )
 
 // opened is called once when the breaker of a node opens.
-func (c *Cluster) opened(n *node, cause error) {
+func (c *core) opened(n *node, cause error) {
 	c.publish(Event{Kind: BreakerOpen, Addr: n.addr, Err: cause})
 	c.startProbing(n)
 }
 
 // startProbing pings a node until it answers, unless that is under way.
-func (c *Cluster) startProbing(n *node) {
+func (c *core) startProbing(n *node) {
 	if n.probing.CompareAndSwap(false, true) && !c.spawn(func() { c.probeUntilUp(n) }) {
 		n.probing.Store(false)
 	}
@@ -32,7 +32,7 @@ func (c *Cluster) startProbing(n *node) {
 
 // suspect checks a node once, in the background: callers with short deadlines
 // ran out of time. Without an answer its breaker opens.
-func (c *Cluster) suspect(n *node) {
+func (c *core) suspect(n *node) {
 	if n.breaker.Open() || !n.probing.CompareAndSwap(false, true) {
 		return
 	}
@@ -57,7 +57,7 @@ func (c *Cluster) suspect(n *node) {
 // before, since one that a network swallowed never comes back. Any reply closes
 // the breaker: the network is fine then, and what the server replies reaches
 // the callers.
-func (c *Cluster) probeUntilUp(n *node) {
+func (c *core) probeUntilUp(n *node) {
 	defer n.probing.Store(false)
 	client := c.probeClient(n.addr)
 	defer client.Close()
@@ -103,7 +103,7 @@ func (c *Cluster) probeUntilUp(n *node) {
 }
 
 // ping is nil when the node replied, with whatever.
-func (c *Cluster) ping(client *redis.Client) error {
+func (c *core) ping(client *redis.Client) error {
 	ctx, cancel := context.WithTimeout(c.life, c.probeTimeout)
 	defer cancel()
 	err := client.Ping(ctx).Err()
@@ -114,7 +114,7 @@ func (c *Cluster) ping(client *redis.Client) error {
 }
 
 // probeClient is a client for one node that no hook and no breaker touches.
-func (c *Cluster) probeClient(addr string) *redis.Client {
+func (c *core) probeClient(addr string) *redis.Client {
 	opt := nodeOptions(addr, c.opt)
 	dial := c.dialer.dial
 	if c.foreignDialer {

@@ -269,3 +269,5 @@ func tagFor(slot int) string {
 		}
 	}
 }
+
+func slotOf(key string) int { return hashtag.Slot(key) }

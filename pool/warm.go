@@ -18,7 +18,7 @@ const (
 
 // warmAll opens the warm connections of all masters and returns the first
 // error.
-func (c *Cluster) warmAll(ctx context.Context) error {
+func (c *core) warmAll(ctx context.Context) error {
 	if c.cfg.MinIdleConns == 0 {
 		return nil
 	}
@@ -34,7 +34,7 @@ func (c *Cluster) warmAll(ctx context.Context) error {
 // warm has the node's pool hold count connections at once and gives them back
 // idle. Each one has been through HELLO and AUTH; those that were there are
 // checked, and replaced where they are dead or too old.
-func (c *Cluster) warm(ctx context.Context, n *node, count int) error {
+func (c *core) warm(ctx context.Context, n *node, count int) error {
 	client := n.client.Load()
 	if client == nil || count <= 0 || n.breaker.Open() {
 		return nil
@@ -56,7 +56,7 @@ func (c *Cluster) warm(ctx context.Context, n *node, count int) error {
 }
 
 // housekeep keeps the pools as they should be until the Cluster closes.
-func (c *Cluster) housekeep() {
+func (c *core) housekeep() {
 	// Many processes started at once must not tick at once.
 	t := time.NewTimer(rand.N(houseEvery))
 	defer t.Stop()
@@ -92,11 +92,12 @@ func (c *Cluster) housekeep() {
 }
 
 // keep does one look at one node's pool.
-func (c *Cluster) keep(n *node, floor int, refresh bool) {
+func (c *core) keep(n *node, floor int, refresh bool) {
 	client := n.client.Load()
 	if client == nil || n.breaker.Open() {
 		return
 	}
+	c.nodes.poolTotals(n) // before a counter of 32 bits has gone around
 	s := client.PoolStats()
 	total, idle := int(s.TotalConns), int(s.IdleConns)
 	used := max(total-idle, 0)
@@ -137,7 +138,7 @@ func (n *node) surplus(lowest, floor, size int, idleTime time.Duration) (surplus
 
 // shrink closes idle connections one after the other. Which ones does not
 // matter: go-redis hands out the one used last, so the count is what ages.
-func (c *Cluster) shrink(n *node, client *redis.Client, count int) {
+func (c *core) shrink(n *node, client *redis.Client, count int) {
 	ctx, cancel := context.WithTimeout(c.life, c.cfg.ReadTimeout)
 	defer cancel()
 	for range count {

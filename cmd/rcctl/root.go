@@ -55,6 +55,7 @@ Exit codes: 0 ok, 1 findings that fail, 2 wrong usage, 3 could not be done.`,
 		{groupCluster, newCacheCmd(a)},
 		{groupDevelopment, newDemoCmd(a)},
 		{groupDevelopment, newLabCmd(a)},
+		{groupDevelopment, newPoolCmd(a)},
 		{groupDevelopment, newVersionCmd(a)},
 	} {
 		c.cmd.GroupID = c.group
