@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -19,7 +21,7 @@ func (n *Node) visible(i int) bool { return !n.forgotten[n.view().nodes[i].id] }
 // out.
 func cmdClusterSlots(x *call) {
 	t := x.n.view()
-	ranges := t.ranges()
+	ranges := t.runs
 	x.array(len(ranges))
 	for _, r := range ranges {
 		nodes := []int{r.owner}
@@ -166,12 +168,11 @@ func (n *Node) nodeLine(i int) string {
 		}
 	}
 	if i == n.index {
-		for s := range hashtag.Slots {
-			if id, ok := n.migrating[s]; ok {
-				b.WriteString(" [" + strconv.Itoa(s) + "->-" + id + "]")
-			} else if id, ok := n.importing[s]; ok {
-				b.WriteString(" [" + strconv.Itoa(s) + "-<-" + id + "]")
-			}
+		for _, s := range slices.Sorted(maps.Keys(n.migrating)) {
+			b.WriteString(" [" + strconv.Itoa(s) + "->-" + n.migrating[s] + "]")
+		}
+		for _, s := range slices.Sorted(maps.Keys(n.importing)) {
+			b.WriteString(" [" + strconv.Itoa(s) + "-<-" + n.importing[s] + "]")
 		}
 	}
 	return b.String()
@@ -191,15 +192,15 @@ func cmdClusterNodes(x *call) {
 func cmdClusterInfo(x *call) {
 	t := x.n.view()
 	var ok, pfail, fail, known int
-	for _, o := range t.slots {
-		switch {
-		case o == noNode:
-		case t.nodes[o].fail:
-			fail++
-		case t.nodes[o].pfail:
-			pfail++
+	for _, r := range t.runs {
+		n := r.last - r.first + 1
+		switch m := t.nodes[r.owner]; {
+		case m.fail:
+			fail += n
+		case m.pfail:
+			pfail += n
 		default:
-			ok++
+			ok += n
 		}
 	}
 	for i := range t.nodes {

@@ -254,6 +254,9 @@ func (n *Node) Pause() error {
 func (n *Node) Resume() error {
 	n.c.mu.Lock()
 	defer n.c.mu.Unlock()
+	if n.down {
+		return fmt.Errorf("clustertest: resume %s: the node is not running", n.listenAddr())
+	}
 	if n.paused != nil {
 		close(n.paused)
 		n.paused = nil

@@ -18,6 +18,8 @@ type topology struct {
 	// uncovered: a slot has no owner, or a failed one. minority: fewer than
 	// half of the masters that serve slots can be reached.
 	uncovered, minority bool
+	// runs are the owned slots as ranges, in order.
+	runs []slotRange
 }
 
 // A member is one node in the topology.
@@ -36,39 +38,48 @@ func (t *topology) clone() *topology {
 	return &c
 }
 
-// judge derives uncovered and minority.
+// judge derives runs, uncovered and minority.
 func (t *topology) judge() {
-	t.uncovered = false
-	serving := make([]bool, len(t.nodes))
-	for _, o := range t.slots {
-		if o == noNode || t.nodes[o].fail {
-			t.uncovered = true
+	t.runs = nil
+	for s := 0; s < hashtag.Slots; {
+		o := t.slots[s]
+		e := s
+		for e+1 < hashtag.Slots && t.slots[e+1] == o {
+			e++
 		}
 		if o != noNode {
-			serving[o] = true
+			t.runs = append(t.runs, slotRange{s, e, int(o)})
+		}
+		s = e + 1
+	}
+	covered := 0
+	reachable := map[int]bool{}
+	for _, r := range t.runs {
+		m := t.nodes[r.owner]
+		if !m.fail {
+			covered += r.last - r.first + 1
+		}
+		reachable[r.owner] = !m.fail && !m.pfail
+	}
+	n := 0
+	for _, ok := range reachable {
+		if ok {
+			n++
 		}
 	}
-	size, reachable := 0, 0
-	for i, s := range serving {
-		if s {
-			size++
-			if !t.nodes[i].fail && !t.nodes[i].pfail {
-				reachable++
-			}
-		}
-	}
-	t.minority = size > 0 && reachable < size/2+1
+	t.uncovered = covered < hashtag.Slots
+	t.minority = len(reachable) > 0 && n < len(reachable)/2+1
 }
 
 // size is the number of masters that serve slots, alive those of them that
 // are not silent.
 func (t *topology) size() (size, alive int) {
 	seen := make([]bool, len(t.nodes))
-	for _, o := range t.slots {
-		if o != noNode && !seen[o] {
-			seen[o] = true
+	for _, r := range t.runs {
+		if !seen[r.owner] {
+			seen[r.owner] = true
 			size++
-			if !t.nodes[o].silent {
+			if !t.nodes[r.owner].silent {
 				alive++
 			}
 		}
@@ -101,26 +112,9 @@ type slotRange struct {
 	owner       int
 }
 
-// ranges are the runs of owned slots in order.
-func (t *topology) ranges() []slotRange {
-	var out []slotRange
-	for s := 0; s < hashtag.Slots; {
-		o := t.slots[s]
-		e := s
-		for e+1 < hashtag.Slots && t.slots[e+1] == o {
-			e++
-		}
-		if o != noNode {
-			out = append(out, slotRange{s, e, int(o)})
-		}
-		s = e + 1
-	}
-	return out
-}
-
 func (t *topology) rangesOf(owner int) []slotRange {
 	var out []slotRange
-	for _, r := range t.ranges() {
+	for _, r := range t.runs {
 		if r.owner == owner {
 			out = append(out, r)
 		}
@@ -128,11 +122,12 @@ func (t *topology) rangesOf(owner int) []slotRange {
 	return out
 }
 
+// owned is how many slots a node serves.
 func (t *topology) owned(i int) int {
 	n := 0
-	for _, o := range t.slots {
-		if int(o) == i {
-			n++
+	for _, r := range t.runs {
+		if r.owner == i {
+			n += r.last - r.first + 1
 		}
 	}
 	return n
@@ -147,18 +142,18 @@ func (t *topology) indexOf(id string) int {
 	return noNode
 }
 
-// state is why the cluster is down in the eyes of node n, or "".
+// down reports whether a node with this setting refuses to serve.
 func (t *topology) down(fullCoverage bool) bool {
 	return t.minority || fullCoverage && t.uncovered
 }
 
-// shardOrder are the indexes of the masters that own slots, in slot order,
-// then those without.
+// masters are the indexes of the masters that own slots, in slot order, then
+// those without.
 func (t *topology) masters() []int {
 	first := map[int]int{}
-	for s := hashtag.Slots - 1; s >= 0; s-- {
-		if o := t.slots[s]; o != noNode {
-			first[int(o)] = s
+	for _, r := range t.runs {
+		if _, ok := first[r.owner]; !ok {
+			first[r.owner] = r.first
 		}
 	}
 	var out []int
