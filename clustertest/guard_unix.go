@@ -37,7 +37,10 @@ done
 if [ "$1" = kill ]; then
 	for pid in $alive; do kill -9 "$pid"; done
 fi
-for i in 1 2 3 4 5; do rm -rf "$0" && exit; sleep 1; done
+for i in 1 2 3 4 5 6 7 8 9 10; do
+	rm -rf "$0" && exit
+	sleep 0.1 || sleep 1
+done
 `
 
 func startGuard(dir string) (*guard, error) {

@@ -286,7 +286,7 @@ func (c *Cluster) liveMasters(v view) []*Node {
 	return masters
 }
 
-// awaitEpochs waits until the node knows the config epochs of all live nodes.
+// awaitEpochs waits until the node knows the config epochs of all live masters.
 // A new owner takes an epoch above all it knows; if it does not know the last
 // owner's, that one's news can win over its own and take the slot back.
 func (c *Cluster) awaitEpochs(ctx context.Context, of *Node) error {
@@ -306,7 +306,7 @@ func (c *Cluster) awaitEpochs(ctx context.Context, of *Node) error {
 		}
 		for _, v := range views {
 			line, _ := known.find(v.node.id)
-			if self, _ := v.find(v.node.id); line.ConfigEpoch < self.ConfigEpoch {
+			if self, _ := v.find(v.node.id); len(self.Slots) > 0 && line.ConfigEpoch < self.ConfigEpoch {
 				return fmt.Errorf("%s does not know the config epoch of %s", of, v.node)
 			}
 		}

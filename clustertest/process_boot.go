@@ -49,7 +49,7 @@ func (inst *processes) form(ctx context.Context, o Options) error {
 	}{
 		{"link the nodes", func() error { return inst.awaitLinks(ctx, probe, o) }},
 		{"give the replicas an offset", func() error { return flush(ctx, first) }},
-		{"promote the masters", func() error { return takeOver(ctx, masters) }},
+		{"promote the masters", func() error { return takeOver(ctx, masters, probe) }},
 		{"agree on the masters", func() error { return inst.awaitMasters(ctx, probe, o) }},
 		{"forget the stand-ins", func() error { return inst.forget(ctx, ghosts) }},
 		{"become ready", func() error { return probe.WaitReady(ctx) }},
@@ -89,25 +89,42 @@ func (inst *processes) probe() *Cluster {
 	return c
 }
 
-// takeOver makes the future masters masters. A node that has seen the cluster
-// in order as a replica serves at once; one that has not waits for 2 s as
-// every master does, which is better than to wait for an order that a busy
-// machine does not let come about.
-func takeOver(ctx context.Context, masters []*process) error {
-	return all(masters, func(s *process) error {
-		patience, cancel := context.WithTimeout(ctx, time.Second)
-		defer cancel()
-		_ = poll(patience, func(ctx context.Context) error {
-			info, err := s.control.ClusterInfo(ctx).Result()
-			if state := field(info, "cluster_state"); err == nil && state != "ok" {
-				err = fmt.Errorf("%s: cluster_state is %q", s.addr, state)
-			}
-			return err
-		})
-		return poll(ctx, func(ctx context.Context) error {
+// takeOver makes the future masters masters, one after the other, so that each
+// takes a config epoch of its own.
+func takeOver(ctx context.Context, masters []*process, probe *Cluster) error {
+	awaitOrder(ctx, masters)
+	for i, s := range masters {
+		err := poll(ctx, func(ctx context.Context) error {
 			err := s.control.Do(ctx, "cluster", "failover", "takeover").Err()
 			if err != nil && strings.Contains(err.Error(), "to a replica") {
 				return nil // it was elected meanwhile
+			}
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("%s: %w", s.addr, err)
+		}
+		if i+1 < len(masters) {
+			if err := probe.awaitEpochs(ctx, probe.byID[masters[i+1].id]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// awaitOrder waits until the nodes have seen the cluster in order as replicas.
+// Such a node serves at once as a master. One that has not waits for 2 s, as
+// every master does, which is better than to wait for an order that a busy
+// machine does not let come about.
+func awaitOrder(ctx context.Context, replicas []*process) {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	_ = all(replicas, func(s *process) error {
+		return poll(ctx, func(ctx context.Context) error {
+			info, err := s.control.ClusterInfo(ctx).Result()
+			if state := field(info, "cluster_state"); err == nil && state != "ok" {
+				err = fmt.Errorf("%s: cluster_state is %q", s.addr, state)
 			}
 			return err
 		})

@@ -214,7 +214,13 @@ func (c *Cluster) unready(views []view) error {
 // unready says what is missing in the view of one node, or nil.
 func (v view) unready(live map[string]bool) error {
 	served := 0
+	epochs := map[uint64]string{}
 	for _, line := range v.lines {
+		if other := epochs[line.ConfigEpoch]; len(line.Slots) > 0 && other != "" {
+			return fmt.Errorf("%s: %s and %s have the config epoch %d both", v.node, other, line.Addr(), line.ConfigEpoch)
+		} else if len(line.Slots) > 0 {
+			epochs[line.ConfigEpoch] = line.Addr()
+		}
 		for _, r := range line.Slots {
 			if !live[line.ID] {
 				return fmt.Errorf("%s: slots %d-%d belong to %s, which does not answer", v.node, r.First, r.Last, line.Addr())
@@ -245,13 +251,18 @@ func (v view) unready(live map[string]bool) error {
 	return nil
 }
 
-// summary writes down the roles and slots of the live nodes, so that views can
-// be compared.
+// summary writes down the roles, slots and config epochs of the live nodes, so
+// that views can be compared. Epochs count: as long as they differ, or two
+// masters have the same, a takeover may not win over what others believe.
 func (v view) summary(live map[string]bool) string {
 	var lines []string
 	for _, line := range v.lines {
 		if live[line.ID] {
-			lines = append(lines, fmt.Sprintf("%s %s replica-of=%q slots=%v", line.ID, line.Addr(), line.MasterID, line.Slots))
+			text := fmt.Sprintf("%s %s replica-of=%q", line.ID, line.Addr(), line.MasterID)
+			if len(line.Slots) > 0 {
+				text += fmt.Sprintf(" epoch=%d slots=%v", line.ConfigEpoch, line.Slots)
+			}
+			lines = append(lines, text)
 		}
 	}
 	slices.Sort(lines)
