@@ -1,6 +1,7 @@
 package health_test
 
 import (
+	"context"
 	"errors"
 	"runtime"
 	"strings"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/rcctl/rcctl/clustertest"
 	"github.com/rcctl/rcctl/health"
+	"github.com/redis/go-redis/v9"
 )
 
 func TestStatesOfAnEmbeddedCluster(t *testing.T) {
@@ -151,5 +153,42 @@ func TestANodeThatHangsHoldsOneProbeNotOneARound(t *testing.T) {
 		if n := strings.Count(string(buf[:runtime.Stack(buf, true)]), "health.ask("); n > 1 {
 			t.Fatalf("%d probes are out, one node hangs", n)
 		}
+	}
+}
+
+func TestAPoolThatRanDryIsDegraded(t *testing.T) {
+	t.Parallel()
+	c := clustertest.Run(t, clustertest.Options{Replicas: 1})
+	o := c.ClientOptions()
+	o.PoolSize, o.PoolTimeout, o.MaxRedirects = 1, 20*time.Millisecond, -1
+	rdb := redis.NewClusterClient(o)
+	defer rdb.Close()
+	h, err := health.New(health.Config{Client: rdb, MaxAge: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Close()
+	if err := rdb.Set(t.Context(), "k", "v", 0).Err(); err != nil {
+		t.Fatal(err)
+	}
+	if r := report(t, h); r.Verdict != health.OK {
+		t.Fatal(dump(r))
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	blocked := make(chan struct{})
+	go func() {
+		defer close(blocked)
+		rdb.BLPop(ctx, time.Second, "{k}list") // holds the only connection
+	}()
+	eventually(t, 5*time.Second, "a wait for a connection that ends without one", func() bool {
+		return errors.Is(rdb.Get(t.Context(), "k").Err(), redis.ErrPoolTimeout)
+	})
+	if r := report(t, h); !r.Has(health.CodePoolExhausted) || r.Verdict != health.Degraded {
+		t.Error(dump(r))
+	}
+	cancel()
+	<-blocked
+	if r := report(t, h); r.Has(health.CodePoolExhausted) {
+		t.Error("said again without another timeout")
 	}
 }
