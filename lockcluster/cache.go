@@ -125,14 +125,16 @@ func (c *Cache) lookup(ctx context.Context, key string, load Loader, check func(
 	if c.open.has(key) {
 		return c.join(ctx, key, load, view{})
 	}
-	sh, err := c.shardFor(ctx, key)
+	b := newBudget(ctx, c.clock.in(c.cfg.StepBudget))
+	defer b.stop()
+	sh, err := c.shardWithin(b, ctx, key)
 	if ctx.Err() != nil {
 		return Result{}, ctx.Err()
 	}
 	if err != nil || sh.breaker.open() {
 		return c.join(ctx, key, load, view{})
 	}
-	v, err := c.read(ctx, sh, key)
+	v, err := c.readWithin(b, ctx, sh, key)
 	if err != nil {
 		if ctx.Err() != nil {
 			return Result{}, ctx.Err()
@@ -225,6 +227,10 @@ func (c *Cache) join(ctx context.Context, key string, load Loader, seen view) (R
 func (c *Cache) shardFor(ctx context.Context, key string) (*shard, error) {
 	b := newBudget(ctx, c.clock.in(c.cfg.StepBudget))
 	defer b.stop()
+	return c.shardWithin(b, ctx, key)
+}
+
+func (c *Cache) shardWithin(b, ctx context.Context, key string) (*shard, error) {
 	sh, err := c.shards.of(b, key)
 	if err == nil || ctx.Err() != nil {
 		return sh, err

@@ -16,7 +16,7 @@ func (c *Cache) Set(ctx context.Context, key string, value []byte) error {
 	if len(value) > c.cfg.MaxValueBytes {
 		return fmt.Errorf("lockcluster: set %q: %d bytes are more than MaxValueBytes (%d)", key, len(value), c.cfg.MaxValueBytes)
 	}
-	sum := noDigest
+	var sum [8]byte
 	if c.cfg.PlainValues {
 		sum = digest(value)
 	}
@@ -25,7 +25,7 @@ func (c *Cache) Set(ctx context.Context, key string, value []byte) error {
 	}
 	id := c.newToken()
 	r, err := c.edit(ctx, "set", key, fillScript, id[:], "", int(kindValue), ms(c.jittered()), ms(c.cfg.Stale), "0",
-		sum, value, c.channel(), key, ms(tombstoneFor))
+		sum[:], value, c.channel(), key, ms(tombstoneFor))
 	if err == nil && r.state == "REFUSED" {
 		return fmt.Errorf("lockcluster: set %q: %s", key, r.extra)
 	}

@@ -13,10 +13,9 @@ type (
 )
 
 var (
-	ParseHeader = parseHeader
-	Companion   = companion
-	XFetch      = xfetch
-	HeaderLen   = headerLen
+	Companion = companion
+	XFetch    = xfetch
+	HeaderLen = headerLen
 )
 
 type Reply struct {

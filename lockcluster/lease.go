@@ -93,7 +93,7 @@ func (c *Cache) fillArgs(key string, id, lease token, l *Load, o outcome) []any 
 	if l.ttlSet {
 		fresh, stale = l.fresh, l.stale
 	}
-	payload, sum := o.value, noDigest
+	payload, sum := o.value, [8]byte{}
 	if len(payload) > c.cfg.MaxValueBytes {
 		l.noStore = true
 		c.stats.fills.tooLarge.Add(1)
@@ -109,7 +109,7 @@ func (c *Cache) fillArgs(key string, id, lease token, l *Load, o outcome) []any 
 	}
 	took := min(max((o.took+time.Millisecond-1)/time.Millisecond*time.Millisecond, 0), maxSpan)
 	return []any{id[:], lease[:], int(k), ms(fresh), ms(stale), ms(took),
-		sum, payload, c.channel(), key, ms(tombstoneFor)}
+		sum[:], payload, c.channel(), key, ms(tombstoneFor)}
 }
 
 // quiet lets a kind of message through once a second.

@@ -10,13 +10,12 @@ import (
 
 // digest tells with PlainValues whether a header belongs to the value beside
 // it or another program has written since.
-func digest(payload []byte) string {
+func digest(payload []byte) (sum [8]byte) {
 	h := fnv.New64a()
 	h.Write(payload)
-	return string(binary.BigEndian.AppendUint64(nil, h.Sum64()))
+	binary.BigEndian.PutUint64(sum[:], h.Sum64())
+	return sum
 }
-
-const noDigest = "\x00\x00\x00\x00\x00\x00\x00\x00"
 
 // readPlain reads value and header with two GETs in one pipeline: MGET would
 // answer TRYAGAIN while the slot moves.

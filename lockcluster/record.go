@@ -59,37 +59,37 @@ type header struct {
 	gen        int64
 	fill       token
 	lease      token
-	digest     string
+	digest     [8]byte
 }
 
-func bigEndian(s string) int64 {
+func bigEndian[B string | []byte](s B, from, to int) int64 {
 	var v int64
-	for i := range len(s) {
+	for i := from; i < to; i++ {
 		v = v<<8 | int64(s[i])
 	}
 	return v
 }
 
 // parseHeader reads the header of a record; ok is false when s is none.
-func parseHeader(s string) (h header, ok bool) {
-	if len(s) < headerLen || s[:len(magic)] != magic || s[4] > byte(kindNotFound) {
+func parseHeader[B string | []byte](s B) (h header, ok bool) {
+	if len(s) < headerLen || string(s[:len(magic)]) != magic || s[4] > byte(kindNotFound) {
 		return header{}, false
 	}
 	h = header{
 		kind:       kind(s[4]),
 		flags:      s[5],
-		fails:      int(bigEndian(s[6:8])),
-		freshUntil: bigEndian(s[8:14]),
-		staleUntil: bigEndian(s[14:20]),
-		coolUntil:  bigEndian(s[20:26]),
-		leaseEnd:   bigEndian(s[26:32]),
-		freshLen:   bigEndian(s[32:36]),
-		delta:      bigEndian(s[36:40]),
-		gen:        bigEndian(s[40:44]),
+		fails:      int(bigEndian(s, 6, 8)),
+		freshUntil: bigEndian(s, 8, 14),
+		staleUntil: bigEndian(s, 14, 20),
+		coolUntil:  bigEndian(s, 20, 26),
+		leaseEnd:   bigEndian(s, 26, 32),
+		freshLen:   bigEndian(s, 32, 36),
+		delta:      bigEndian(s, 36, 40),
+		gen:        bigEndian(s, 40, 44),
 	}
 	copy(h.fill[:], s[44:56])
 	copy(h.lease[:], s[56:68])
-	h.digest = s[68:76]
+	copy(h.digest[:], s[68:76])
 	return h, true
 }
 

@@ -69,11 +69,16 @@ type view struct {
 
 // read fetches the record of a key: one plain GET.
 func (c *Cache) read(ctx context.Context, sh *shard, key string) (view, error) {
+	b := newBudget(ctx, c.clock.in(c.cfg.StepBudget))
+	defer b.stop()
+	return c.readWithin(b, ctx, sh, key)
+}
+
+// readWithin is read on a budget that the caller has already.
+func (c *Cache) readWithin(b, ctx context.Context, sh *shard, key string) (view, error) {
 	if c.cfg.PlainValues {
 		return c.readPlain(ctx, sh, key)
 	}
-	b := newBudget(ctx, c.clock.in(c.cfg.StepBudget))
-	defer b.stop()
 	raw, err := c.client.Get(b, key).Bytes()
 	if err != nil {
 		return c.readFailed(ctx, sh, err)
@@ -85,7 +90,7 @@ func (c *Cache) parse(raw []byte) view {
 	if len(raw) < headerLen {
 		return view{}
 	}
-	h, ok := parseHeader(string(raw[:headerLen]))
+	h, ok := parseHeader(raw)
 	if !ok {
 		return view{} // a string that is no record counts as a miss
 	}

@@ -1,0 +1,5 @@
+//go:build !race
+
+package lockcluster_test
+
+const raceEnabled = false
