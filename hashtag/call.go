@@ -27,6 +27,7 @@ const (
 // Each lane runs in a goroutine that may outlive the call, because go-redis
 // cannot always be interrupted. Therefore answers are taken under the lock,
 // and only for keys that are not done; what a late goroutine brings is dropped.
+// For the same reason the keys are the call's own copy.
 type call struct {
 	Multi
 	op     string

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -104,6 +105,7 @@ func (m Multi) MGet(ctx context.Context, keys ...string) ([]Value, error) {
 	if err != nil {
 		return nil, err
 	}
+	keys = slices.Clone(keys)
 	values := make([]Value, len(keys))
 	c := &call{
 		Multi: m, op: "MGet", keys: keys, repeat: true, read: true,
@@ -227,7 +229,7 @@ func (m Multi) remove(ctx context.Context, op, name string, keys []string) (int6
 	if err != nil {
 		return 0, err
 	}
-	u := lastOf(keys)
+	u := lastOf(slices.Clone(keys))
 	c := &call{Multi: m, op: op, keys: u.keys, write: true}
 	n := c.counting(name)
 	err = u.spread(c.run(ctx), c, keys)
@@ -251,7 +253,7 @@ func (m Multi) count(ctx context.Context, op, name string, read bool, keys []str
 	if err != nil {
 		return 0, err
 	}
-	c := &call{Multi: m, op: op, keys: keys, read: read, repeat: true}
+	c := &call{Multi: m, op: op, keys: slices.Clone(keys), read: read, repeat: true}
 	n := c.counting(name)
 	err = c.run(ctx)
 	return *n, err
@@ -272,11 +274,11 @@ func (m Multi) Expire(ctx context.Context, ttl time.Duration, keys ...string) (i
 	}
 	// With a shorter ttl a key may be gone before a repetition, which then
 	// would not count it.
-	c := &call{Multi: m, op: "Expire", keys: keys, write: true, repeat: ttl > m.ShardTimeout}
+	c := &call{Multi: m, op: "Expire", keys: slices.Clone(keys), write: true, repeat: ttl > m.ShardTimeout}
 	n := c.counting("")
 	c.many = nil
 	c.one = func(ctx context.Context, i int) redis.Cmder {
-		return redis.NewIntCmd(ctx, "pexpire", keys[i], ttl.Milliseconds())
+		return redis.NewIntCmd(ctx, "pexpire", c.keys[i], ttl.Milliseconds())
 	}
 	err = c.run(ctx)
 	return *n, err

@@ -67,7 +67,7 @@ func (c *call) answer(l *lane, t *tracked, err error, a *again) {
 		a.follow(addr, t.index)
 	case isTemporary(err) && !redis.IsTryAgainError(err):
 		a.failed = append(a.failed, t.index...)
-	case len(t.index) > 1:
+	case len(t.index) > 1 && (c.repeat || isRefusal(err)):
 		a.refused = append(a.refused, t.index...)
 	case redis.IsTryAgainError(err):
 		a.follow("", t.index)
