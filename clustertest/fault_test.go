@@ -167,13 +167,11 @@ func testAnOldViewIsShownUntilItIsThawed(t *testing.T, b clustertest.Backend) {
 		rdb := redis.NewClient(&redis.Options{Addr: other.Addr(), Protocol: protocol})
 		defer rdb.Close()
 		owner := func() string {
-			slots, err := rdb.ClusterSlots(ctx).Result()
-			if err != nil {
-				t.Fatal(err)
-			}
+			slots, err := rdb.Do(ctx, "cluster", "slots").Slice()
+			must(t, err)
 			for _, s := range slots {
-				if s.Start == 0 {
-					return s.Nodes[0].ID
+				if entry := s.([]any); entry[0] == int64(0) {
+					return entry[2].([]any)[2].(string)
 				}
 			}
 			return ""
