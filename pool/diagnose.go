@@ -37,7 +37,7 @@ var replyFixes = []struct{ prefix, fix string }{
 	{"NOAUTH", "the server wants a password (Config.Password; rcctl: --password-file or RCCTL_PASSWORD)"},
 	{"ERR AUTH <password> called without any password", "the server has no password for the default user: leave the password empty, or name the ACL user"},
 	{"ERR invalid password", "check the password"},
-	{"NOPERM", "the user lacks a right: it needs +hello +ping +cluster|slots +cluster|info +client|setname +asking +readonly besides the commands you use"},
+	{"NOPERM", "the user lacks a right: beside the commands you use it needs " + strings.Join(LeastRights(), " ")},
 	{"ERR max number of clients reached", "raise maxclients on the server, or use smaller pools (doctor: C13)"},
 	{"LOADING", "the server is loading its data: try again when it is done"},
 	{"MASTERDOWN", "a replica without its master: wait for the failover"},
@@ -126,4 +126,11 @@ func nodeError(addr string, err error, cfg Config) *NodeError {
 	}
 	cause, fix := diagnose(err, cfg)
 	return &NodeError{Addr: addr, Err: cause, Fix: fix}
+}
+
+// LeastRights are the ACL rules that a pool needs beside those for the commands
+// and keys of the application, as ACL SETUSER takes them. From Redis 7.2 on
+// +client|setinfo lets CLIENT LIST show the library.
+func LeastRights() []string {
+	return []string{"+hello", "+auth", "+ping", "+cluster|slots", "+cluster|info", "+client|setname", "+asking", "+readonly"}
 }

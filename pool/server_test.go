@@ -37,7 +37,7 @@ func startServer(t testing.TB, directives ...string) string {
 	}
 	host := fmt.Sprintf("127.71.%d.%d", os.Getpid()%250+1, time.Now().UnixNano()%250+1)
 	port := freePort(t, host)
-	args := []string{"--bind", host, "--protected-mode", "no", "--save", "", "--dir", t.TempDir(), "--enable-debug-command", "yes"}
+	args := []string{"--bind", host, "--bind-source-addr", host, "--protected-mode", "no", "--save", "", "--dir", t.TempDir(), "--enable-debug-command", "yes"}
 	plain := true
 	for _, d := range directives {
 		if d == "--tls-port" {
