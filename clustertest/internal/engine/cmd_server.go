@@ -164,15 +164,6 @@ func cmdFlush(x *call) {
 	x.ok()
 }
 
-func (d *dataset) sortedKeys() []string {
-	list := make([]string, 0, len(d.keys))
-	for k := range d.keys {
-		list = append(list, k)
-	}
-	slices.Sort(list)
-	return list
-}
-
 func cmdKeys(x *call) {
 	var list []string
 	for k := range x.ds.keys {

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"errors"
+	"io"
 	"net"
 	"strconv"
 	"strings"
@@ -86,9 +87,7 @@ func (n *Node) serve(nc net.Conn, direct bool) error {
 		n.stats.rejectedConns++
 		go func() {
 			defer n.c.conns.Done()
-			nc.SetWriteDeadline(now.Add(time.Second))
-			nc.Write([]byte("-ERR max number of clients reached\r\n"))
-			nc.Close()
+			turnAway(nc)
 		}()
 		return nil
 	}
@@ -103,6 +102,25 @@ func (n *Node) serve(nc net.Conn, direct bool) error {
 		c.loop()
 	}()
 	return nil
+}
+
+// turnAway tells a client that there is no room. What the client sends is read
+// meanwhile: a socket that is closed with unread data loses the message.
+func turnAway(nc net.Conn) {
+	defer nc.Close()
+	nc.SetDeadline(time.Now().Add(time.Second))
+	read := make(chan struct{})
+	go func() {
+		defer close(read)
+		_, _ = io.Copy(io.Discard, nc)
+	}()
+	_, _ = nc.Write([]byte("-ERR max number of clients + cluster connections reached\r\n"))
+	if t, ok := nc.(*net.TCPConn); ok {
+		_ = t.CloseWrite()
+	} else {
+		nc.Close()
+	}
+	<-read
 }
 
 // startPusher makes another goroutine write what is in out.
@@ -280,78 +298,6 @@ func (c *conn) perform(args []string) bool {
 		return false
 	}
 	return !closing
-}
-
-// waitWhileHeld waits while the node is frozen or holds its clients back.
-func (c *conn) waitWhileHeld(args []string) bool {
-	for {
-		m := c.n.c
-		m.mu.Lock()
-		paused, h := c.n.paused, c.n.hold
-		m.mu.Unlock()
-		switch {
-		case paused != nil:
-			select {
-			case <-paused:
-			case <-c.done:
-				return false
-			}
-		case h != nil && !c.direct && h.applies(args):
-			select {
-			case <-h.over:
-			case <-c.done:
-				return false
-			}
-		default:
-			select {
-			case <-c.done:
-				return false
-			default:
-				return true
-			}
-		}
-	}
-}
-
-// A hold keeps clients waiting: CLIENT PAUSE, DEBUG SLEEP.
-type hold struct {
-	over   chan struct{}
-	timer  *time.Timer
-	writes bool // only commands that write
-}
-
-func (h *hold) applies(args []string) bool {
-	name := strings.ToLower(args[0])
-	if name == "client" {
-		return false // UNPAUSE must get through
-	}
-	if !h.writes {
-		return true
-	}
-	cmd, _ := table().lookup(args)
-	return cmd != nil && (cmd.flags&(flagWrite|flagMayReplicate) != 0 || name == "exec")
-}
-
-// startHold begins a hold of d, or prolongs the one there is.
-func (n *Node) startHold(d time.Duration, writes bool) {
-	n.endHold()
-	h := &hold{over: make(chan struct{}), writes: writes}
-	h.timer = time.AfterFunc(d, func() {
-		n.c.mu.Lock()
-		defer n.c.mu.Unlock()
-		if n.hold == h {
-			n.endHold()
-		}
-	})
-	n.hold = h
-}
-
-func (n *Node) endHold() {
-	if h := n.hold; h != nil {
-		h.timer.Stop()
-		close(h.over)
-		n.hold = nil
-	}
 }
 
 func (c *conn) flags() string {

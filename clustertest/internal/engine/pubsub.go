@@ -10,7 +10,6 @@ import (
 // sets are the subscriptions that a command is about: of channels, or of
 // patterns.
 func (x *call) sets() (mine *map[string]struct{}, all map[string]map[*conn]struct{}, kind string) {
-	kind = strings.TrimPrefix(strings.TrimPrefix(x.cmd.name, "p"), "un")
 	if strings.HasPrefix(x.cmd.name, "p") {
 		return &x.c.pattern, x.n.patterns, x.cmd.name
 	}

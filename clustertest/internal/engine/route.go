@@ -21,10 +21,9 @@ const (
 // A request is what routing looks at: a command, or all commands of a
 // transaction.
 type request struct {
-	keys     []string
-	write    bool
-	readonly bool // all commands only read, scripts without writes included
-	migrate  bool
+	keys    []string
+	write   bool
+	migrate bool
 }
 
 // route decides who runs a request. It is getNodeByQuery of redis-server 7.0,

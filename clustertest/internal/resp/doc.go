@@ -22,6 +22,8 @@ const (
 
 // ErrProtocol matches errors of malformed input. Its message is what Redis
 // answers, without the leading "-ERR ". The connection cannot be used on.
+//
+//lint:ignore ST1005 it is the text that Redis answers
 var ErrProtocol = errors.New("Protocol error")
 
 func protocolError(format string, args ...any) error {
