@@ -3,6 +3,7 @@ package bench
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"sync"
 	"time"
 
@@ -23,6 +24,9 @@ func newEngine(ctx context.Context, o Options, name string) (*engine, error) {
 	e := &engine{pools: &poolTracker{}}
 	c := o.Cluster
 	c.Name = name
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler) // the report tells what happened
+	}
 	switch o.Engine {
 	case EnginePool:
 		tune := c.Tune

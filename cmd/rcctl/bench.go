@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/rcctl/rcctl/bench"
 	"github.com/rcctl/rcctl/pool"
@@ -32,7 +33,8 @@ type benchOptions struct {
 
 func newBenchCmd(a *app) *cobra.Command {
 	cmd := newBenchRunCmd(a, "bench")
-	cmd.AddCommand(newBenchRunCmd(a, "run"), newBenchReshardCmd(a), newBenchFailoverCmd(a))
+	cmd.AddCommand(newBenchRunCmd(a, "run"), newBenchReshardCmd(a), newBenchFailoverCmd(a),
+		newBenchStormCmd(a), newBenchStampedeCmd(a))
 	return cmd
 }
 
@@ -160,17 +162,17 @@ func flagErrors(err error) error {
 	return fmt.Errorf("--%s %s: %s", flagName(oe.Option), oe.Value, oe.Fix)
 }
 
-// flagName turns ValueSize into value-size.
+// flagName turns ValueSize into value-size and TTLs into ttls.
 func flagName(field string) string {
 	var b strings.Builder
-	for i, r := range field {
-		if r >= 'A' && r <= 'Z' {
-			if i > 0 {
-				b.WriteByte('-')
-			}
-			r += 'a' - 'A'
+	lower := false
+	for _, r := range field {
+		upper := unicode.IsUpper(r)
+		if upper && lower {
+			b.WriteByte('-')
 		}
-		b.WriteRune(r)
+		lower = !upper
+		b.WriteRune(unicode.ToLower(r))
 	}
 	return b.String()
 }

@@ -24,12 +24,14 @@ func newProgressLine(w io.Writer) *progressLine {
 	return &progressLine{}
 }
 
-func (l *progressLine) show(p bench.Progress) {
+func (l *progressLine) show(p bench.Progress) { l.say(progressText(p)) }
+
+func (l *progressLine) say(text string) {
 	if l.w == nil {
 		return
 	}
 	l.shown = true
-	fmt.Fprintf(l.w, "\r\x1b[K%s", progressText(p))
+	fmt.Fprintf(l.w, "\r\x1b[K%s", text)
 }
 
 func (l *progressLine) clear() {

@@ -120,3 +120,30 @@ func TestBenchScenariosWantExactlyOneCluster(t *testing.T) {
 		}
 	}
 }
+
+func TestBenchStormAndStampedeReportInBothForms(t *testing.T) {
+	c := clustertest.Run(t, clustertest.Options{Backend: clustertest.Processes{}, Replicas: 1})
+	storm := []string{"bench", "storm", "--cluster", c.Addrs()[0], "--workers", "20", "--duration", "200ms", "--pool-sizes", "1,8", "--keys", "100"}
+	herd := []string{"bench", "stampede", "--cluster", c.Addrs()[0], "--workers", "4", "--ttls", "200ms", "--load", "50ms", "--expiries", "2", "--guards", "none,lockcluster"}
+	for _, tc := range []struct {
+		args         []string
+		text, schema string
+	}{{storm, "Knee", bench.StormSchema}, {herd, "loads per expiry", bench.StampedeSchema}} {
+		if r := runApp(t.Context(), tc.args...); r.code != exitOK || !strings.Contains(r.stdout, tc.text) {
+			t.Errorf("%v: exit %d\n%s\n%s", tc.args, r.code, r.stdout, r.stderr)
+		}
+		r := runApp(t.Context(), append(tc.args, "-o", "json")...)
+		var v struct{ Schema string }
+		if err := json.Unmarshal([]byte(r.stdout), &v); r.code != exitOK || err != nil || v.Schema != tc.schema {
+			t.Errorf("%v: exit %d, %v, schema %q", tc.args, r.code, err, v.Schema)
+		}
+	}
+	for _, args := range [][]string{
+		{"storm", "--cluster", "127.0.0.1:1", "--pool-sizes", "0"}, {"stampede", "--cluster", "127.0.0.1:1", "--ttls", "soon"},
+		{"stampede", "--cluster", "127.0.0.1:1", "--guards", "hope"}, {"stampede", "--cluster", "127.0.0.1:1", "--ttls", "100ms"},
+	} {
+		if r := runApp(t.Context(), append([]string{"bench"}, args...)...); r.code != exitUsage || !strings.Contains(r.stderr, args[3]) {
+			t.Errorf("%v: exit %d, %q", args, r.code, r.stderr)
+		}
+	}
+}
