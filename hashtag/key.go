@@ -2,7 +2,6 @@ package hashtag
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 )
 
@@ -81,11 +80,30 @@ type place uint64
 func (p place) slot() int  { return int(p >> 48) }
 func (p place) index() int { return int(p & (1<<48 - 1)) }
 
+// bySlot sorts keys by slot and keeps the order of those in one slot: two
+// passes over the two halves of the slot number, 128 buckets each.
 func bySlot(keys []string) []place {
-	order := make([]place, len(keys))
+	const half, mask = 7, 1<<7 - 1
+	order, next := make([]place, len(keys)), make([]place, len(keys))
+	var count [2][mask + 1]int
 	for i, k := range keys {
-		order[i] = place(Slot(k))<<48 | place(i)
+		slot := Slot(k)
+		order[i] = place(slot)<<48 | place(i)
+		count[0][slot&mask]++
+		count[1][slot>>half]++
 	}
-	slices.Sort(order)
+	for pass := range count {
+		start := 0
+		for b, n := range count[pass] {
+			count[pass][b] = start
+			start += n
+		}
+		for _, p := range order {
+			b := p.slot() >> (pass * half) & mask
+			next[count[pass][b]] = p
+			count[pass][b]++
+		}
+		order, next = next, order
+	}
 	return order
 }
