@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -101,6 +102,10 @@ func (c *Cache) newToken() token {
 // loads, each plus a few StepBudgets. When ctx ends first, its error is
 // returned as it is and the load goes on for the others.
 //
+// The load sees the values of the first caller's context, possibly after that
+// caller has returned: with a framework that recycles its contexts pass one
+// that it does not recycle (in Fiber v2 UserContext, not Context).
+//
 // Errors: ErrNotFound, *LoadError, ctx's error. The value belongs to the caller.
 func (c *Cache) Get(ctx context.Context, key string, load Loader) (Result, error) {
 	return c.get(ctx, key, load, nil)
@@ -128,16 +133,16 @@ func (c *Cache) lookup(ctx context.Context, key string, load Loader, check func(
 	b := newBudget(ctx, c.clock.in(c.cfg.StepBudget))
 	defer b.stop()
 	sh, err := c.shardWithin(b, ctx, key)
-	if ctx.Err() != nil {
-		return Result{}, ctx.Err()
+	if err != nil && c.gone(ctx) != nil {
+		return Result{}, c.gone(ctx)
 	}
 	if err != nil || sh.breaker.open() {
 		return c.join(ctx, key, load, view{})
 	}
 	v, err := c.readWithin(b, ctx, sh, key)
 	if err != nil {
-		if ctx.Err() != nil {
-			return Result{}, ctx.Err()
+		if c.gone(ctx) != nil {
+			return Result{}, c.gone(ctx)
 		}
 		return c.join(ctx, key, load, view{})
 	}
@@ -199,6 +204,7 @@ func (c *Cache) join(ctx context.Context, key string, load Loader, seen view) (R
 	if c.reentrant(ctx, key) {
 		return Result{}, &LoadError{Key: key, Reason: Reentrant}
 	}
+	key = strings.Clone(key) // fasthttp recycles what its strings are made of
 	ch := c.group.DoChan(key, func() (any, error) {
 		if !c.tasks.enter() {
 			return nil, &LoadError{Key: key, Reason: Closed}
@@ -232,7 +238,7 @@ func (c *Cache) shardFor(ctx context.Context, key string) (*shard, error) {
 
 func (c *Cache) shardWithin(b, ctx context.Context, key string) (*shard, error) {
 	sh, err := c.shards.of(b, key)
-	if err == nil || ctx.Err() != nil {
+	if err == nil || c.gone(ctx) != nil {
 		return sh, err
 	}
 	sh.breaker.fail() // the topology cannot be had

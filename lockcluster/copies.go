@@ -3,6 +3,7 @@ package lockcluster
 import (
 	"bytes"
 	"container/list"
+	"strings"
 	"sync"
 	"time"
 )
@@ -56,6 +57,7 @@ func (s *copies) put(key string, value []byte, missing bool, fill token) {
 	if len(key)+len(value) > s.bytes {
 		return
 	}
+	key = strings.Clone(key)
 	g := &goodCopy{key: key, value: bytes.Clone(value), missing: missing, fill: fill, at: now}
 	s.byKey[key] = s.order.PushFront(g)
 	s.size += len(key) + len(value)

@@ -67,6 +67,9 @@ func (c *Cache) edit(ctx context.Context, what, key string, script *redis.Script
 		return reply{}, fmt.Errorf("lockcluster: %s %q: %w", what, key, err)
 	}
 	r, err := c.run(ctx, sh, script, key, args...)
+	if c.cfg.PlainValues && script == invalidateScript && redis.IsTryAgainError(err) {
+		r, err = reply{}, c.invalidatePlain(ctx, key, args)
+	}
 	switch {
 	case err != nil:
 		return r, fmt.Errorf("lockcluster: %s %q: %w", what, key, err)

@@ -354,6 +354,18 @@ func TestASlotOnTheMoveChangesNothing(t *testing.T) {
 		if n := slow.calls.Load(); n != 1 && !plain || n > 2 {
 			t.Errorf("plain %v, half moved: %d loads", plain, n)
 		}
+		for _, c := range cs { // stored, however
+			if r, err := c.Get(t.Context(), missing, slow.load); err != nil || r.Source != lockcluster.Fresh {
+				t.Errorf("plain %v, half moved: then %+v, %v", plain, r, err)
+			}
+		}
+		if err := cs[0].Invalidate(t.Context(), missing); err != nil {
+			t.Errorf("plain %v, half moved: %v", plain, err)
+		}
+		slow.value = "x"
+		if r, err := cs[1].Get(t.Context(), missing, slow.load); err != nil || string(r.Value) != "x" {
+			t.Errorf("plain %v, half moved, invalidated: %+v, %v", plain, r, err)
+		}
 		if r, err := cs[1].Get(t.Context(), here, l.load); err != nil || string(r.Value) != "v" {
 			t.Errorf("plain %v: a key that is there: %+v, %v", plain, r, err)
 		}
@@ -397,5 +409,30 @@ func TestAFailoverCostsAtMostOneMoreLoad(t *testing.T) {
 	})
 	if n := l.calls.Load(); n > 2 {
 		t.Errorf("%d loads", n)
+	}
+}
+
+func TestACallerWithAShortDeadlineDoesNotMakeTheShardSick(t *testing.T) {
+	cluster := ownCluster(t, 0)
+	c := newCache(t, newClient(t, cluster), lockcluster.Config{})
+	key := uniqueKey("short")
+	l := constant{value: "v"}
+	for range 2 {
+		if _, err := c.Get(t.Context(), key, l.load); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := cluster.NodeForKey(key).Inject(clustertest.Fault{Command: "GET", Times: 10, Delay: 200 * time.Millisecond}); err != nil {
+		t.Fatal(err)
+	}
+	for range 10 {
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+		if _, err := c.Get(ctx, key, l.load); err != context.DeadlineExceeded {
+			t.Errorf("got %v", err)
+		}
+		cancel()
+	}
+	if s := c.Stats(); s.ShardsOpened != 0 {
+		t.Error("the shard was called sick")
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"math/rand/v2"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 )
 
 // answer is what a flight gives all its callers.
@@ -80,6 +82,9 @@ func (f *flight) run(ctx context.Context) (answer, error) {
 		}
 		f.token = c.newToken()
 		r, err := f.acquire(ctx, sh, "1")
+		if c.cfg.PlainValues && redis.IsTryAgainError(err) {
+			return f.unleased(ctx, loadMoving)
+		}
 		if err != nil && (isSick(err) || isNetwork(err)) {
 			return f.sick(ctx, err)
 		}
@@ -360,8 +365,12 @@ func (f *flight) unleased(ctx context.Context, reason loadReason) (answer, error
 		return f.fail(o.reason, o.err)
 	}
 	a := answer{value: o.value, missing: o.missing, source: Alone}
-	if reason == loadSick && !l.noStore {
+	switch {
+	case l.noStore:
+	case reason == loadSick:
 		c.copies.put(f.key, a.value, a.missing, token{})
+	case reason == loadMoving && !a.missing:
+		c.setPlain(ctx, f.key, a.value)
 	}
 	return a, nil
 }

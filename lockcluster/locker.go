@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -150,7 +151,7 @@ func (l *Locker) run(ctx context.Context, key string, script *redis.Script, args
 			return state, value, nil
 		}
 		if try == 2 || !isNetwork(err) || step.Err() != nil {
-			if isNetwork(err) && ctx.Err() == nil {
+			if isNetwork(err) && l.c.gone(ctx) == nil {
 				sh.breaker.fail()
 			}
 			return "", "", err
@@ -223,7 +224,7 @@ func (l *Locker) obtain(ctx context.Context, key string, t token) (k *Lock, left
 		sent.Stop()
 		return nil, max(time.Duration(n)*time.Millisecond, 0), ErrNotObtained
 	}
-	k = &Lock{l: l, key: key, token: t, fence: n, lost: make(chan struct{}), expiry: sent}
+	k = &Lock{l: l, key: strings.Clone(key), token: t, fence: n, lost: make(chan struct{}), expiry: sent}
 	rctx, stop := context.WithCancel(context.Background())
 	k.stop = stop
 	go k.watch(rctx)
@@ -354,7 +355,7 @@ func (l *Locker) localLock(key string) *localLock {
 	ll := l.local[key]
 	if ll == nil {
 		ll = &localLock{turn: make(chan struct{}, 1)}
-		l.local[key] = ll
+		l.local[strings.Clone(key)] = ll
 	}
 	ll.refs++
 	return ll

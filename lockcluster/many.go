@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
@@ -76,6 +77,9 @@ const (
 func (c *Cache) GetMany(ctx context.Context, keys []string, load BatchLoader) []Item {
 	m := &many{c: c, load: load, done: map[string]Item{}}
 	unique := slices.Clone(keys)
+	for i, k := range unique {
+		unique[i] = strings.Clone(k)
+	}
 	slices.Sort(unique)
 	unique = slices.Compact(unique)
 	done := m.run(ctx, unique)
@@ -126,8 +130,8 @@ func (m *many) run(ctx context.Context, keys []string) map[string]Item {
 	byShard := map[*shard][]manyKey{}
 	for _, key := range keys {
 		switch sh, err := m.c.shardFor(ctx, key); {
-		case ctx.Err() != nil:
-			m.finish(key, Result{}, ctx.Err())
+		case err != nil && m.c.gone(ctx) != nil:
+			m.finish(key, Result{}, m.c.gone(ctx))
 		case m.c.tasks.closed.Load():
 			m.finish(key, Result{}, &LoadError{Key: key, Reason: Closed})
 		case err != nil || sh.breaker.open() || m.c.open.has(key):
@@ -176,8 +180,8 @@ func (m *many) part(ctx context.Context, sh *shard, keys []manyKey) {
 	var misses []manyKey
 	for i, k := range keys {
 		switch {
-		case ctx.Err() != nil:
-			m.finish(k.key, Result{}, ctx.Err())
+		case err[i] != nil && m.c.gone(ctx) != nil:
+			m.finish(k.key, Result{}, m.c.gone(ctx))
 		case err[i] != nil:
 			m.later(k)
 		case views[i].kind == kindNone:

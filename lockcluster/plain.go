@@ -58,3 +58,24 @@ func joinPlain(raw []byte, has bool, head string) view {
 	}
 	return v
 }
+
+// setPlain stores a value while its slot is on the move and scripts of two keys
+// answer TRYAGAIN: as another program would, for others to adopt.
+func (c *Cache) setPlain(ctx context.Context, key string, value []byte) {
+	step, cancel := context.WithTimeout(ctx, c.cfg.StepBudget)
+	defer cancel()
+	if err := c.client.Set(step, key, value, c.jittered()).Err(); err != nil {
+		c.warn("value not stored while its slot moves", key, err)
+	}
+}
+
+// invalidatePlain is Invalidate while the slot moves: first the header, which
+// revokes the lease, then the value.
+func (c *Cache) invalidatePlain(ctx context.Context, key string, args []any) error {
+	step, cancel := context.WithTimeout(ctx, c.cfg.StepBudget)
+	defer cancel()
+	if err := invalidateScript.Run(step, c.client, []string{companion(key)}, args...).Err(); err != nil {
+		return err
+	}
+	return c.client.Del(step, key).Err()
+}

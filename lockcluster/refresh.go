@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"math/rand/v2"
+	"strings"
 	"time"
 )
 
@@ -34,6 +35,7 @@ func (c *Cache) refresh(ctx context.Context, sh *shard, key string, load Loader,
 		c.stats.refreshesSkipped.Add(1)
 		return
 	}
+	key = strings.Clone(key)
 	if !c.refreshing.add(key) || !c.tasks.enter() {
 		c.refreshing.remove(key)
 		c.refreshes.Release(1)

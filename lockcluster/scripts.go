@@ -34,7 +34,10 @@ end
 local function put(s, i, x) return string.sub(s, 1, i) .. x .. string.sub(s, i + #x + 1) end
 local BLANK = MAGIC .. string.rep('\0', 76)
 local h = redis.pcall('GETRANGE', H, 0, 79)
-if type(h) == 'table' then return {'FOREIGN', us, '', h.err} end
+if type(h) == 'table' then
+  if string.find(h.err, 'WRONGTYPE', 1, true) then return {'FOREIGN', us, '', h.err} end
+  return redis.error_reply(h.err)
+end
 local rec = #h == 80 and string.sub(h, 1, 4) == MAGIC
 local lease, fill, waits, kind = NONE, NONE, false, 0
 if rec then

@@ -3,6 +3,7 @@ package lockcluster
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -14,7 +15,7 @@ type Stats struct {
 	// Patterns counts calls by the label that Config.Pattern gave their key.
 	Patterns map[string]PatternStats
 	// Loads counts loader calls by reason (miss, stale, early, fallback, sick,
-	// refused, foreign, batch) and outcome (ok, not_found, error, panic,
+	// refused, foreign, moving, batch) and outcome (ok, not_found, error, panic,
 	// goexit, timeout).
 	Loads map[string]map[string]uint64
 	// LoadSeconds are the durations of loader calls.
@@ -100,10 +101,11 @@ const (
 	loadSick
 	loadRefused
 	loadForeign
+	loadMoving
 	loadBatch
 )
 
-var loadReasons = [...]string{"miss", "stale", "early", "fallback", "sick", "refused", "foreign", "batch"}
+var loadReasons = [...]string{"miss", "stale", "early", "fallback", "sick", "refused", "foreign", "moving", "batch"}
 
 type wakeCause int
 
@@ -156,7 +158,7 @@ func (c *counters) named(name string) *patternCounters {
 		c.nPatterns.Add(-1)
 		return c.named("other")
 	}
-	p, _ := c.patterns.LoadOrStore(name, &patternCounters{})
+	p, _ := c.patterns.LoadOrStore(strings.Clone(name), &patternCounters{})
 	return p.(*patternCounters)
 }
 

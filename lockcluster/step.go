@@ -51,6 +51,22 @@ func (b *budget) Err() error {
 	return b.Context.Err()
 }
 
+// nearly is how long before a context's deadline an error is its doing: the
+// socket, which has the same deadline, can be first by a moment.
+const nearly = 5 * time.Millisecond
+
+// gone is the error of a caller's context that has ended, or is about to: then
+// the shard is not to blame for a failure.
+func (c *Cache) gone(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if d, ok := ctx.Deadline(); ok && d.Before(c.clock.in(nearly)) {
+		return context.DeadlineExceeded
+	}
+	return nil
+}
+
 func (b *budget) stop() {
 	if b.cancel != nil {
 		b.cancel()
@@ -107,8 +123,8 @@ func (c *Cache) readFailed(ctx context.Context, sh *shard, err error) (view, err
 		return view{}, nil
 	case redis.HasErrorPrefix(err, "WRONGTYPE"):
 		return view{foreign: true}, nil
-	case ctx.Err() != nil:
-		return view{}, ctx.Err() // the caller went; the shard is not to blame
+	case c.gone(ctx) != nil:
+		return view{}, c.gone(ctx)
 	}
 	if isNetwork(err) {
 		sh.breaker.fail()
@@ -142,7 +158,7 @@ func (c *Cache) run(ctx context.Context, sh *shard, script *redis.Script, key st
 			break
 		}
 	}
-	if isNetwork(err) && ctx.Err() == nil {
+	if isNetwork(err) && c.gone(ctx) == nil {
 		sh.breaker.fail()
 	}
 	return reply{}, err
