@@ -13,8 +13,9 @@ var (
 	ErrPartial = errors.New("not every key has an answer")
 
 	// ErrUnknown matches the error of a key, or of a transaction, that was
-	// sent and not answered: it may have been applied or not. Read the key
-	// before you repeat what must not happen twice.
+	// sent and not answered, or was about to be sent when the time was over:
+	// it may have been applied or not. Read the key before you repeat what
+	// must not happen twice.
 	ErrUnknown = errors.New("outcome unknown, the command may have been applied")
 
 	// ErrNotExecuted matches the error of a [Tx] or [Watch] whose transaction
