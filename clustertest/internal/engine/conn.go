@@ -259,21 +259,27 @@ func (c *conn) forget() {
 
 // perform runs one command and reports whether the connection goes on.
 func (c *conn) perform(args []string) bool {
-	if !c.waitWhileHeld(args) {
-		return false
-	}
+	m := c.n.c
 	var hit *Injection
-	if !c.direct {
-		var ok bool
-		if hit, ok = c.fault(args); !ok {
+	faulted := c.direct
+	m.mu.Lock()
+	for c.n.paused != nil || c.n.hold != nil && c.n.hold.applies(c, args) || !faulted && len(c.n.faults) > 0 {
+		m.mu.Unlock()
+		if !c.waitWhileHeld(args) {
 			return false
 		}
-		if hit != nil && hit.f.Error != "" {
-			return true
+		if !faulted {
+			var ok bool
+			if hit, ok = c.fault(args); !ok {
+				return false
+			}
+			if hit != nil && hit.f.Error != "" {
+				return true
+			}
+			faulted = true
 		}
+		m.mu.Lock()
 	}
-	m := c.n.c
-	m.mu.Lock()
 	if c.n.down || m.closed {
 		m.mu.Unlock()
 		return false

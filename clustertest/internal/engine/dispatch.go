@@ -172,7 +172,8 @@ func (n *Node) invoke(x *call) {
 	s := n.stats.command(x.cmd)
 	at := len(x.out)
 	if x.cmd.flags&flagReadonly != 0 && x.cmd.native {
-		for _, k := range x.cmd.keys(nil, x.args) {
+		n.stats.keys = x.cmd.keys(n.stats.keys[:0], x.args)
+		for _, k := range n.stats.keys {
 			x.access(x.ds.has(k))
 		}
 	}

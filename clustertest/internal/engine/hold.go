@@ -19,7 +19,7 @@ func (c *conn) waitWhileHeld(args []string) bool {
 			case <-c.done:
 				return false
 			}
-		case h != nil && !c.direct && h.applies(args):
+		case h != nil && h.applies(c, args):
 			select {
 			case <-h.over:
 			case <-c.done:
@@ -43,9 +43,9 @@ type hold struct {
 	writes bool // only commands that write
 }
 
-func (h *hold) applies(args []string) bool {
+func (h *hold) applies(c *conn, args []string) bool {
 	name := strings.ToLower(args[0])
-	if name == "client" {
+	if c.direct || name == "client" {
 		return false // UNPAUSE must get through
 	}
 	if !h.writes {

@@ -11,7 +11,8 @@ import (
 // stats are the counters of one run of a node. All but written are guarded by
 // Cluster.mu.
 type stats struct {
-	scratch       call // reused by process
+	scratch       call     // reused by process
+	keys          []string // reused by invoke
 	connections   int64
 	rejectedConns int64
 	processed     int64
