@@ -25,7 +25,7 @@ type guard struct {
 // A last line "bye" means that the cluster was closed in order. $0 is the
 // folder, $1 says whether to kill: where the kernel does that, a process id
 // that was used again is safe.
-const guardScript = `
+const guardScript = `PATH=$PATH:/usr/bin:/bin
 alive=
 while read -r line; do
 	case $line in

@@ -34,6 +34,7 @@ type process struct {
 	password string
 	control  *redis.Client
 	proxy    *proxy.Proxy // nil without Processes.Proxy
+	shardIDs bool         // nodes.conf has them
 
 	mu  sync.Mutex // held while the state of the process changes
 	cmd *exec.Cmd

@@ -108,19 +108,25 @@ func nodesConf(o Options, servers []*process, ghosts []string, self *process) []
 		fmt.Fprintf(&b, "%s %s %s %s 0 0 %d connected%s\n", id, addr, role, master, epoch, slots)
 	}
 	for i := range o.Masters {
+		// Servers from 7.2 on know shards by an id. They make up one for each
+		// node that has none here, and stumble over it later.
+		aux := ""
+		if self.shardIDs {
+			aux = ",,shard-id=" + shard(o, servers, i)[0].id
+		}
 		first, last := o.slotRange(i)
 		slots := fmt.Sprintf(" %d-%d", first, last)
 		team := shard(o, servers, i)
 		if o.Replicas == 0 {
-			line(ghosts[i], "127.0.0.1:1@2", "master", "-", i+1, slots)
-			line(team[0].id, team[0].bus(), "slave", ghosts[i], i+1, "")
+			line(ghosts[i], "127.0.0.1:1@2"+aux, "master", "-", i+1, slots)
+			line(team[0].id, team[0].bus()+aux, "slave", ghosts[i], i+1, "")
 			continue
 		}
 		old := team[1]
-		line(old.id, old.bus(), "master", "-", i+1, slots)
+		line(old.id, old.bus()+aux, "master", "-", i+1, slots)
 		for j, s := range team {
 			if j != 1 {
-				line(s.id, s.bus(), "slave", old.id, i+1, "")
+				line(s.id, s.bus()+aux, "slave", old.id, i+1, "")
 			}
 		}
 	}

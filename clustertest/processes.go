@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -115,14 +116,33 @@ func (p Processes) launch(ctx context.Context, path string, o Options) (_ *proce
 		return nil, err
 	}
 	inst.spawner = newSpawner()
+	shardIDs, err := hasShardIDs(ctx, path)
+	if err != nil {
+		return nil, err
+	}
 	for i := range o.nodes() {
 		s, err := newProcess(inst, path, place, i, o)
 		if err != nil {
 			return nil, err
 		}
+		s.shardIDs = shardIDs
 		inst.servers = append(inst.servers, s)
 	}
 	return inst, inst.form(ctx, o)
+}
+
+// hasShardIDs asks the server for its version: shard ids came with 7.2.
+func hasShardIDs(ctx context.Context, path string) (bool, error) {
+	out, err := exec.CommandContext(ctx, path, "--version").Output()
+	if err != nil {
+		return false, fmt.Errorf("%s --version: %w", path, err)
+	}
+	_, version, _ := strings.Cut(string(out), " v=")
+	var major, minor int
+	if _, err := fmt.Sscanf(version, "%d.%d", &major, &minor); err != nil || major < 7 {
+		return false, fmt.Errorf("%s is no server of version 7 or newer: it says %q", path, strings.TrimSpace(string(out)))
+	}
+	return major > 7 || minor >= 2, nil
 }
 
 // processes is a running cluster of processes.

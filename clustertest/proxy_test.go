@@ -162,29 +162,3 @@ func TestMaxClientsReachesTheClient(t *testing.T) {
 		})
 	})
 }
-
-func BenchmarkGet(b *testing.B) {
-	for _, backend := range allBackends {
-		name := backend.Name()
-		if p, ok := backend.(clustertest.Processes); ok && p.Proxy {
-			name += "-proxy"
-		}
-		b.Run("backend="+name, func(b *testing.B) {
-			c := run(b, backend, 0)
-			ctx := b.Context()
-			rdb := c.Client()
-			must(b, rdb.Set(ctx, "key", "value", 0).Err())
-			b.ReportAllocs()
-			b.SetParallelism(8)
-			b.ResetTimer()
-			b.RunParallel(func(pb *testing.PB) {
-				for pb.Next() {
-					if err := rdb.Get(ctx, "key").Err(); err != nil {
-						b.Error(err)
-						return
-					}
-				}
-			})
-		})
-	}
-}
