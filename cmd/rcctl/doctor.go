@@ -52,7 +52,8 @@ output format but nagios, which follows the codes of its plugins.`,
 	o.register(cmd)
 	o.judging(cmd)
 	outputFlag(cmd, &o.output, doctorOutputs...)
-	cmd.AddCommand(newDoctorListCmd(a), newDoctorExplainCmd(a), newDoctorGatherCmd(a), newDoctorAnalyzeCmd(a), newDoctorDiffCmd(a))
+	cmd.AddCommand(newDoctorListCmd(a), newDoctorExplainCmd(a), newDoctorGatherCmd(a), newDoctorAnalyzeCmd(a), newDoctorDiffCmd(a),
+		newDoctorMovedCmd(a), newDoctorChecklistCmd(a), newDoctorFixCmd(a))
 	return cmd
 }
 

@@ -212,20 +212,30 @@ func (n *Node) later(ctx context.Context, cl *redis.Client, first time.Time) {
 	n.Later = redisinfo.ParseInfo(text)
 }
 
-const maxGroups = 40
+const (
+	maxGroups = 40
+	maxNames  = 20
+)
 
 // groupClients sums CLIENT LIST up: who connects with what, never one line
 // per connection.
 func groupClients(list []redisinfo.Client) []ClientGroup {
+	names := map[string]bool{}
+	for _, c := range list {
+		names[c.Name] = true
+	}
 	type key struct {
-		kind, lib, ver, user string
-		resp                 int
-		ro                   bool
+		kind, lib, ver, user, name string
+		resp                       int
+		ro                         bool
 	}
 	m := map[key]*ClientGroup{}
 	hosts := map[key]map[string]bool{}
 	for _, c := range list {
-		k := key{clientKind(c.Flags), c.LibName, c.LibVer, c.User, c.Resp, strings.Contains(c.Flags, "r")}
+		k := key{clientKind(c.Flags), c.LibName, c.LibVer, c.User, "", c.Resp, strings.Contains(c.Flags, "r")}
+		if len(names) <= maxNames {
+			k.name = c.Name // beyond that, names are made up per connection or pod
+		}
 		g := m[k]
 		if g == nil {
 			if len(m) >= maxGroups {
@@ -233,7 +243,7 @@ func groupClients(list []redisinfo.Client) []ClientGroup {
 				g = m[k]
 			}
 			if g == nil {
-				g = &ClientGroup{Kind: k.kind, LibName: k.lib, LibVer: k.ver, User: k.user, Resp: k.resp, ReadOnly: k.ro,
+				g = &ClientGroup{Kind: k.kind, LibName: k.lib, LibVer: k.ver, User: k.user, Name: k.name, Resp: k.resp, ReadOnly: k.ro,
 					Example: strings.TrimSpace(c.Addr + " " + c.Name)}
 				m[k], hosts[k] = g, map[string]bool{}
 			}
@@ -255,7 +265,7 @@ func groupClients(list []redisinfo.Client) []ClientGroup {
 		out = append(out, *g)
 	}
 	slices.SortFunc(out, func(a, b ClientGroup) int {
-		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.LibName+a.LibVer+a.User+a.Kind, b.LibName+b.LibVer+b.User+b.Kind))
+		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.LibName+a.LibVer+a.User+a.Kind+a.Name, b.LibName+b.LibVer+b.User+b.Kind+b.Name))
 	})
 	return out
 }

@@ -103,6 +103,9 @@ func WriteText(w io.Writer, r Report, o TextOptions) error {
 	t.skipped(r)
 	t.fine(r)
 	s := r.Summary
+	if s.Info > 0 {
+		t.line("Why and what to do about INFO lines: rcctl doctor explain ID, or -o json")
+	}
 	t.line("%s, %s, %d info, %d ok, %d skipped, %d broken", t.paint(Fail, fmt.Sprintf("%d fail", s.Fail)),
 		t.paint(Warn, fmt.Sprintf("%d warn", s.Warn)), s.Info, s.OK, s.Skipped, s.Broken)
 	return t.err
@@ -120,8 +123,18 @@ func (t *textWriter) header(r Report) {
 }
 
 func (t *textWriter) finding(f Finding) {
-	t.line("%s  RC-%s  %s", t.paint(f.Outcome, fmt.Sprintf("%-4s", word(f.Outcome))), f.ID, f.Title)
 	const in = "      "
+	for i, l := range wrap("expected: "+f.Title, t.o.Width-len("WARN  RC-T08  ")) {
+		if i == 0 {
+			t.line("%s  RC-%s  %s", t.paint(f.Outcome, fmt.Sprintf("%-4s", word(f.Outcome))), f.ID, l)
+		} else {
+			t.line("%s        %s", in, l)
+		}
+	}
+	if f.Outcome == Info {
+		t.note(in, f)
+		return
+	}
 	t.para(in, "subject", f.Subject)
 	current := f.Current
 	if f.Required != "" && current != "" {
@@ -138,6 +151,17 @@ func (t *textWriter) finding(f Finding) {
 	if f.Outcome == Fail || f.Outcome == Warn {
 		t.para(in, "verify", f.Verify)
 	}
+	t.line("")
+}
+
+// note is a finding that nobody has to act on, in short.
+func (t *textWriter) note(in string, f Finding) {
+	subject := f.Subject
+	if i := strings.IndexByte(subject, ','); i > 0 && len(subject) > 60 {
+		subject = fmt.Sprintf("%s and %d more", subject[:i], strings.Count(subject, ","))
+	}
+	t.para(in, f.Scope, subject)
+	t.para(in, "current", required(f))
 	t.line("")
 }
 

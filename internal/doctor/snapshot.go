@@ -174,10 +174,12 @@ type Payload struct {
 // ClientGroup is a number of alike client connections of one node.
 type ClientGroup struct {
 	// Kind is normal, replica, master, pubsub, monitor.
-	Kind     string `json:"kind"`
-	LibName  string `json:"lib_name,omitempty"`
-	LibVer   string `json:"lib_ver,omitempty"`
-	User     string `json:"user,omitempty"`
+	Kind    string `json:"kind"`
+	LibName string `json:"lib_name,omitempty"`
+	LibVer  string `json:"lib_ver,omitempty"`
+	User    string `json:"user,omitempty"`
+	// Name is CLIENT SETNAME's, where there are few of them.
+	Name     string `json:"name,omitempty"`
 	Resp     int    `json:"resp,omitempty"`
 	ReadOnly bool   `json:"read_only,omitempty"`
 	Count    int    `json:"count"`

@@ -32,7 +32,10 @@ var _ = register(Check{
 					reason = err.Error()
 					continue
 				}
-				f := ok(fmt.Sprintf("backlog in effect %d, asked for %d", have, asked), fmt.Sprintf("at least %d", want))
+				f := ok(fmt.Sprintf("backlog in effect %d", have), fmt.Sprintf("at least %d", want))
+				if asked > 0 {
+					f.Current += fmt.Sprintf(", asked for %d", asked)
+				}
 				if have < want {
 					t := netTarget{net: &v.Process.Net, servers: []*Server{v}}
 					return f.as(Warn, t.setFix(s, "net.core.somaxconn", fmt.Sprint(max(want, 4096)))+"; then restart the server")
