@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -434,5 +435,42 @@ func TestACallerWithAShortDeadlineDoesNotMakeTheShardSick(t *testing.T) {
 	}
 	if s := c.Stats(); s.ShardsOpened != 0 {
 		t.Error("the shard was called sick")
+	}
+}
+
+func TestAClusterThatNeverAnsweredCostsOneStep(t *testing.T) {
+	dialers := map[string]func(ctx context.Context, network, addr string) (net.Conn, error){
+		"refuses": nil,
+		"a black hole": func(ctx context.Context, _, _ string) (net.Conn, error) {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		},
+	}
+	for name, dialer := range dialers {
+		for kind, client := range map[string]redis.UniversalClient{
+			"cluster": redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"127.0.0.1:1", "127.0.0.1:2"}, ContextTimeoutEnabled: true, Dialer: dialer}),
+			"server":  redis.NewClient(&redis.Options{Addr: "127.0.0.1:1", ContextTimeoutEnabled: true, Dialer: dialer}),
+		} {
+			c := newCache(t, client, lockcluster.Config{StepBudget: 100 * time.Millisecond})
+			l := constant{value: "v"}
+			var slowest, first time.Duration
+			for i := range 30 {
+				d := timed(func() {
+					if r, err := c.Get(t.Context(), fmt.Sprint(i), l.load); err != nil || r.Source != lockcluster.Alone {
+						t.Errorf("%s, %s: %+v, %v", kind, name, r, err)
+					}
+				})
+				if i == 0 {
+					first = d
+				} else {
+					slowest = max(slowest, d)
+				}
+			}
+			t.Logf("%s, %s: first %s, following at most %s", kind, name, first, slowest)
+			if first > 3*150*time.Millisecond || slowest > 30*time.Millisecond {
+				t.Errorf("%s, %s: the first call took %s, a following one %s", kind, name, first, slowest)
+			}
+			_ = client.Close()
+		}
 	}
 }
