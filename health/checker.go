@@ -147,7 +147,7 @@ func (c *Checker) askAll(known []string) map[string]*answer {
 	}
 	for range 4 {
 		c.askWave(wave, answers)
-		t := buildTopology(answers)
+		t := findMembers(answers)
 		wave = nil
 		if len(t.views) == 0 {
 			wave = missing(c.cfg.Options.Addrs, answers)

@@ -47,9 +47,7 @@ func TestStatesOfAnEmbeddedCluster(t *testing.T) {
 			t.Parallel()
 			c := clustertest.Run(t, clustertest.Options{Replicas: 1, NodeTimeout: time.Hour})
 			h := newChecker(t, c, nil)
-			if r := report(t, h); r.Verdict != health.OK {
-				t.Fatal(dump(r))
-			}
+			healthy(t, h)
 			if err := tc.fault(c); err != nil {
 				t.Fatal(err)
 			}
@@ -133,7 +131,7 @@ func TestANodeThatHangsHoldsOneProbeNotOneARound(t *testing.T) {
 	o := c.ClientOptions()
 	dials := &countingDialer{}
 	o.Dialer = dials.wrap(o.Dialer)
-	h, err := health.New(health.Config{Options: o, MaxAge: -1, Timeout: 50 * time.Millisecond})
+	h, err := health.New(health.Config{Options: o, MaxAge: -1, Timeout: 200 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,8 +140,8 @@ func TestANodeThatHangsHoldsOneProbeNotOneARound(t *testing.T) {
 	if err := c.Masters()[0].Pause(); err != nil {
 		t.Fatal(err)
 	}
-	for range 20 {
-		if r := report(t, h); !r.Has(health.CodeMasterUnreachable) {
+	for range 10 {
+		if r := report(t, h); r.Verdict != health.Down {
 			t.Fatal(dump(r))
 		}
 		if n := dials.open.Load(); n > 5 {
@@ -171,9 +169,7 @@ func TestAPoolThatRanDryIsDegraded(t *testing.T) {
 	if err := rdb.Set(t.Context(), "k", "v", 0).Err(); err != nil {
 		t.Fatal(err)
 	}
-	if r := report(t, h); r.Verdict != health.OK {
-		t.Fatal(dump(r))
-	}
+	healthy(t, h)
 	ctx, cancel := context.WithCancel(t.Context())
 	blocked := make(chan struct{})
 	go func() {

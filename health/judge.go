@@ -5,8 +5,6 @@ import (
 	"maps"
 	"slices"
 	"time"
-
-	"github.com/rcctl/rcctl/internal/redisinfo"
 )
 
 // round is everything a report is made of: what was asked and answered, and
@@ -66,27 +64,34 @@ func judge(r round, t *topology) *Report {
 	return rep
 }
 
+// The states of a slot.
+const (
+	served = iota
+	unassigned
+	unanswered
+	refused
+)
+
+// state is the state of a slot.
+func (t *topology) state(slot int) int {
+	switch i := t.owner[slot]; {
+	case i == nobody:
+		return unassigned
+	case !t.claimed[slot] || t.members[i].view() == nil:
+		return unanswered
+	case t.members[i].ans.state == "fail":
+		return refused
+	}
+	return served
+}
+
 // coverage counts the slots that are served.
 func (t *topology) coverage() Slots {
-	var served, unassigned, refused []int
-	for s, i := range t.owner {
-		switch {
-		case i == nobody:
-			unassigned = append(unassigned, s)
-		case !t.claimed[s] || t.members[i].view() == nil:
-		case t.members[i].ans.state == "fail":
-			refused = append(refused, s)
-		default:
-			served = append(served, s)
-		}
-	}
-	out := Slots{
-		Served:     len(served),
-		Unserved:   list(redisinfo.Missing(redisinfo.Ranges(served))),
-		Unassigned: list(redisinfo.Ranges(unassigned)),
-		Refused:    list(redisinfo.Ranges(refused)),
-		Migrating:  []OpenSlot{}, Importing: []OpenSlot{},
-	}
+	out := Slots{Migrating: []OpenSlot{}, Importing: []OpenSlot{}}
+	_, out.Served = slotsWhere(func(s int) bool { return t.state(s) == served })
+	out.Unserved, _ = slotsWhere(func(s int) bool { return t.state(s) != served })
+	out.Unassigned, _ = slotsWhere(func(s int) bool { return t.state(s) == unassigned })
+	out.Refused, _ = slotsWhere(func(s int) bool { return t.state(s) == refused })
 	for _, m := range t.members {
 		if m.view() == nil {
 			continue
@@ -106,14 +111,6 @@ func (t *topology) open(m *member, slots map[int]string) (out []OpenSlot) {
 		out = append(out, OpenSlot{Slot: s, Node: m.addr, Other: other})
 	}
 	return out
-}
-
-// list makes nil an empty list, for JSON.
-func list[T any](s []T) []T {
-	if s == nil {
-		return []T{}
-	}
-	return s
 }
 
 // shards groups the members: masters with slots and their replicas. What fits

@@ -48,7 +48,7 @@ func (n fakeNode) line(myself bool, extraFlags string) string {
 }
 
 // fakeRound is a round in which every node answers with the same view.
-func fakeRound(t *testing.T, nodes ...fakeNode) round {
+func fakeRound(t testing.TB, nodes ...fakeNode) round {
 	t.Helper()
 	r := round{answers: map[string]*answer{}, seeds: []string{nodes[0].addr()}, maxLag: 5 * time.Second, maxLagBytes: 1 << 20}
 	for _, n := range nodes {
@@ -63,7 +63,7 @@ func fakeRound(t *testing.T, nodes ...fakeNode) round {
 
 // viewOf is CLUSTER NODES as the node with this id sees it; flags adds flags to
 // the lines of other nodes.
-func viewOf(t *testing.T, id string, flags map[string]string, nodes ...fakeNode) []redisinfo.Node {
+func viewOf(t testing.TB, id string, flags map[string]string, nodes ...fakeNode) []redisinfo.Node {
 	t.Helper()
 	var b strings.Builder
 	for _, n := range nodes {

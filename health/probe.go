@@ -175,7 +175,7 @@ func ask(ctx context.Context, addr string, c *redis.Client) *answer {
 	nodes := pipe.ClusterNodes(ctx)
 	slots := pipe.Do(ctx, "cluster", "slots")
 	cinfo := pipe.ClusterInfo(ctx)
-	if cmds, err := pipe.Exec(ctx); refused(cmds, err) {
+	if cmds, err := pipe.Exec(ctx); handshakeFailed(cmds, err) {
 		a.err = err
 		return a
 	}
@@ -218,10 +218,10 @@ func ask(ctx context.Context, addr string, c *redis.Client) *answer {
 	return a
 }
 
-// refused reports that the connection's handshake was answered with an error
+// handshakeFailed reports that the connection's handshake was answered with an error
 // (WRONGPASS, too many clients): go-redis 9.23 then returns it from Exec alone
 // and leaves the commands without an error and without a result.
-func refused(cmds []redis.Cmder, err error) bool {
+func handshakeFailed(cmds []redis.Cmder, err error) bool {
 	if err == nil {
 		return false
 	}

@@ -121,7 +121,7 @@ func askMaster(ctx context.Context, c *redis.Client) quickAnswer {
 	ping := pipe.Ping(ctx)
 	slots := pipe.Do(ctx, "cluster", "slots")
 	info := pipe.ClusterInfo(ctx)
-	if cmds, err := pipe.Exec(ctx); refused(cmds, err) {
+	if cmds, err := pipe.Exec(ctx); handshakeFailed(cmds, err) {
 		a.err = err
 		return a
 	}

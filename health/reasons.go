@@ -126,34 +126,37 @@ func (j *judgement) slots() {
 
 // divergence compares every view with what all of them come to.
 func (j *judgement) divergence() {
+	seen := make([]int, slotCount)
 	for _, a := range j.views {
-		other := map[string]bool{}
-		var seen [slotCount]string
+		for s := range seen {
+			seen[s] = nobody
+		}
 		for _, n := range a.view {
+			i, known := j.index[n.ID]
+			if !known {
+				i = len(j.members)
+			}
 			for _, r := range n.Slots {
 				for s := r.First; s <= r.Last; s++ {
-					seen[s] = n.ID
+					seen[s] = i
 				}
 			}
 		}
-		var differ []int
-		for s, i := range j.owner {
-			want := ""
-			if i != nobody {
-				want = j.members[i].id
-			}
-			if seen[s] != want {
-				differ = append(differ, s)
-				other[j.name(seen[s])] = true
+		differ, n := slotsWhere(func(s int) bool { return seen[s] != j.owner[s] })
+		if n == 0 {
+			continue
+		}
+		others := map[string]bool{}
+		for _, r := range differ {
+			for s := r.First; s <= r.Last; s++ {
+				others[j.nameAt(seen[s])] = true
 			}
 		}
-		if len(differ) > 0 {
-			j.add(Reason{
-				Code: CodeViewDivergence, Verdict: Degraded, Node: a.addr, Slots: redisinfo.Ranges(differ),
-				Detail: fmt.Sprintf("this node names %s as the owner of %s, others do not", names(other), plural(len(differ), "slot")),
-				Fix:    "normal for a second after a change; if it stays, the nodes do not reach each other: check the cluster bus (port + 10000)",
-			})
-		}
+		j.add(Reason{
+			Code: CodeViewDivergence, Verdict: Degraded, Node: a.addr, Slots: differ,
+			Detail: fmt.Sprintf("this node names %s as the owner of %s, others do not", names(others), plural(n, "slot")),
+			Fix:    "normal for a second after a change; if it stays, the nodes do not reach each other: check the cluster bus (port + 10000)",
+		})
 	}
 	for _, m := range j.members {
 		if m.view() != nil && m.failedBy > 0 {
@@ -166,15 +169,23 @@ func (j *judgement) divergence() {
 	}
 }
 
-func (j *judgement) name(id string) string {
-	switch m := j.byID[id]; {
-	case id == "":
+// nameAt is the address of a member by its index.
+func (j *judgement) nameAt(i int) string {
+	switch {
+	case i == nobody:
 		return "nobody"
-	case m == nil:
-		return id
-	default:
+	case i >= len(j.members):
+		return "a node without address"
+	}
+	return j.members[i].addr
+}
+
+// name is the address of a member by its id.
+func (j *judgement) name(id string) string {
+	if m := j.byID[id]; m != nil {
 		return m.addr
 	}
+	return "node " + id
 }
 
 // replicas judges what stands behind the masters.

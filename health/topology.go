@@ -39,17 +39,30 @@ func (m *member) master() string { return m.line.MasterID }
 type topology struct {
 	members []*member // by address
 	byID    map[string]*member
-	views   []*answer // one per node that told about the topology, by address
-	owner   [slotCount]int
-	claimed [slotCount]bool // the owner says so itself
+	views   []*answer      // one per node that told about the topology, by address
+	index   map[string]int // where a member with this id is in members
+	owner   []int          // by slot: index in members, or nobody
+	claimed []bool         // by slot: the owner says so itself
 }
 
 // buildTopology joins the answers: the members that any view names, where they
-// listen, and who owns which slot. A node's own word counts most, of two that
-// claim a slot the one with the higher epoch; where nobody claims it, what most
-// views say.
+// listen, and who owns which slot.
 func buildTopology(answers map[string]*answer) *topology {
-	t := &topology{byID: map[string]*member{}}
+	t := findMembers(answers)
+	for _, a := range t.views {
+		for _, n := range a.view {
+			if m := t.byID[n.ID]; m != nil && !n.Has("myself") && (n.Has("fail") || n.Has("fail?")) {
+				m.failedBy++
+			}
+		}
+	}
+	t.assignSlots()
+	return t
+}
+
+// findMembers is the topology without what is said about the members.
+func findMembers(answers map[string]*answer) *topology {
+	t := &topology{byID: map[string]*member{}, index: map[string]int{}}
 	seen := map[string]bool{}
 	for _, addr := range slices.Sorted(maps.Keys(answers)) {
 		a := answers[addr]
@@ -74,14 +87,9 @@ func buildTopology(answers map[string]*answer) *topology {
 	slices.SortFunc(t.members, func(a, b *member) int {
 		return cmp.Or(compareAddr(a.addr, b.addr), cmp.Compare(a.id, b.id))
 	})
-	for _, a := range t.views {
-		for _, n := range a.view {
-			if m := t.byID[n.ID]; m != nil && !n.Has("myself") && (n.Has("fail") || n.Has("fail?")) {
-				m.failedBy++
-			}
-		}
+	for i, m := range t.members {
+		t.index[m.id] = i
 	}
-	t.assignSlots()
 	return t
 }
 
@@ -123,22 +131,21 @@ func isLoopback(host string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// assignSlots finds the owner of every slot.
+// assignSlots finds the owner of every slot. A node's own word counts most, of
+// two that claim a slot the one with the higher epoch; where nobody claims it,
+// what most views say.
 func (t *topology) assignSlots() {
-	for i := range t.owner {
-		t.owner[i] = nobody
-	}
-	index := map[string]int{}
-	for i, m := range t.members {
-		index[m.id] = i
+	t.owner, t.claimed = make([]int, slotCount), make([]bool, slotCount)
+	for s := range t.owner {
+		t.owner[s] = nobody
 	}
 	for _, a := range t.views {
-		t.claims(a.self(), index)
+		t.claims(a.self())
 	}
 	votes := map[int]map[int]int{} // slot, member, votes
 	for _, a := range t.views {
 		for _, n := range a.view {
-			i, known := index[n.ID]
+			i, known := t.index[n.ID]
 			// A node that told about itself does not own what it does not claim.
 			if !known || n.Has("myself") || t.members[i].view() != nil {
 				continue
@@ -162,20 +169,22 @@ func (t *topology) assignSlots() {
 			}
 		}
 	}
-	lists := make([][]int, len(t.members))
 	for s, i := range t.owner {
-		if i != nobody {
-			lists[i] = append(lists[i], s)
+		if i == nobody {
+			continue
 		}
-	}
-	for i, m := range t.members {
-		m.slots = redisinfo.Ranges(lists[i])
+		m := t.members[i]
+		if n := len(m.slots); n > 0 && m.slots[n-1].Last == s-1 {
+			m.slots[n-1].Last = s
+		} else {
+			m.slots = append(m.slots, SlotRange{First: s, Last: s})
+		}
 	}
 }
 
 // claims takes what a node says about itself.
-func (t *topology) claims(self *redisinfo.Node, index map[string]int) {
-	me, known := index[self.ID]
+func (t *topology) claims(self *redisinfo.Node) {
+	me, known := t.index[self.ID]
 	if !known || !self.Has("master") {
 		return
 	}
@@ -186,6 +195,23 @@ func (t *topology) claims(self *redisinfo.Node, index map[string]int) {
 			}
 		}
 	}
+}
+
+// slotsWhere are the slots that fit, as ranges, and their number.
+func slotsWhere(fits func(slot int) bool) (out []SlotRange, n int) {
+	out = []SlotRange{}
+	for s := range slotCount {
+		if !fits(s) {
+			continue
+		}
+		n++
+		if k := len(out); k > 0 && out[k-1].Last == s-1 {
+			out[k-1].Last = s
+		} else {
+			out = append(out, SlotRange{First: s, Last: s})
+		}
+	}
+	return out, n
 }
 
 // compareAddr orders addresses by host, then by port as a number.

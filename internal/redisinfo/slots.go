@@ -8,7 +8,10 @@ import (
 )
 
 // SlotRange is a run of slots, both ends included.
-type SlotRange struct{ First, Last int }
+type SlotRange struct {
+	First int `json:"first"`
+	Last  int `json:"last"`
+}
 
 // Count is the number of slots in the range.
 func (r SlotRange) Count() int { return r.Last - r.First + 1 }
