@@ -41,8 +41,10 @@ type Cache struct {
 	issued  atomic.Uint64
 }
 
-// New makes a cache on a client: of a cluster, of one server, or of Sentinel.
-// The client stays the caller's. It must have ContextTimeoutEnabled and must
+// New makes a cache on a client: of a cluster, of one server, of Sentinel, or a
+// Ring (where waiters are woken by their timers only). A client wrapped in a
+// type of the caller's own is taken for one server: when one shard behind it is
+// sick, all its keys are. The client stays the caller's. It must have ContextTimeoutEnabled and must
 // not read from replicas. One error names every bad field. New does not wait
 // for Redis; it starts the goroutine of the wake-up subscription.
 func New(client redis.UniversalClient, cfg Config) (*Cache, error) {

@@ -48,7 +48,7 @@ func (c *Cache) Invalidate(ctx context.Context, key string) error {
 }
 
 // MarkStale ends the freshness of the value: it is still answered for the rest
-// of its stale time while one load, started after the mark, refreshes it. It
+// of its life while one load, started after the mark, refreshes it. It
 // blocks for a round trip, within StepBudget.
 func (c *Cache) MarkStale(ctx context.Context, key string) error {
 	id := c.newToken()

@@ -196,3 +196,22 @@ func TestASingleServerWorksToo(t *testing.T) {
 		}
 	}
 }
+
+func TestARingWorksToo(t *testing.T) {
+	cluster := sharedCluster(t)
+	node := cluster.Masters()[1]
+	ring := redis.NewRing(&redis.RingOptions{Addrs: map[string]string{"one": node.Addr()}, ContextTimeoutEnabled: true})
+	defer ring.Close()
+	c := newCache(t, ring, lockcluster.Config{})
+	key := keyOn(cluster, node)
+	l := constant{value: "v", takes: 20 * time.Millisecond}
+	for _, g := range callers(10, []*lockcluster.Cache{c}, t.Context(), key, l.load) {
+		if g.err != nil || string(g.r.Value) != "v" {
+			t.Errorf("got %+v", g)
+		}
+	}
+	if r, err := c.Get(t.Context(), key, l.load); err != nil || r.Source != lockcluster.Fresh || l.calls.Load() != 1 {
+		t.Errorf("got %+v, %v", r, err)
+	}
+	eventually(t, 5*time.Second, "it subscribes", func() bool { return c.Stats().Subscribed })
+}

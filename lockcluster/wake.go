@@ -112,12 +112,19 @@ func (w *waker) loop(ctx context.Context) {
 	}
 }
 
-// subscriber is what a subscription is opened on: a random master of a cluster.
-func (w *waker) subscriber(ctx context.Context) (interface {
+type subscriber interface {
 	Subscribe(ctx context.Context, channels ...string) *redis.PubSub
-}, error) {
-	if c, ok := w.client.(*redis.ClusterClient); ok {
+}
+
+// subscriber is what a subscription is opened on: a random master of a cluster,
+// which hears what is published on any; a random server of a Ring, which hears
+// only its own.
+func (w *waker) subscriber(ctx context.Context) (subscriber, error) {
+	switch c := w.client.(type) {
+	case *redis.ClusterClient:
 		return c.MasterForKey(ctx, strconv.Itoa(rand.IntN(1<<20)))
+	case *redis.Ring:
+		return c.GetShardClientForKey(strconv.Itoa(rand.IntN(1 << 20)))
 	}
 	return w.client, nil
 }
