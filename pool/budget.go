@@ -163,6 +163,7 @@ func (c Config) ConnBudget(masters, instances int) (ConnBudget, error) {
 	b.AtNode = instances * b.PerNode
 	b.Total = instances * b.PerProcess
 	b.Apart = []string{
+		fmt.Sprintf("up to %d per node once Blocking is used", r.BlockingPoolSize),
 		"one connection for each Subscribe, PSubscribe or SSubscribe",
 		fmt.Sprintf("up to %d while a node that does not answer is probed", probesAtOnce),
 		"one to a seed address that the cluster announces otherwise",

@@ -33,6 +33,8 @@ type core struct {
 
 	// foreignDialer: Tune replaced the Dialer.
 	foreignDialer bool
+	blockingOnce  sync.Once
+	blocking      *redis.ClusterClient
 	shedBelow     time.Duration
 	probeTimeout  time.Duration
 
@@ -84,7 +86,7 @@ func newPool(ctx context.Context, cfg Config) (*core, error) {
 	if w := worstCase(c.opt).Single(); cfg.OpBudget > 0 && w > cfg.OpBudget {
 		return nil, fmt.Errorf("pool: %w: OpBudget %s: one command can take %s (see pool explain): lower MaxRetries, DialTimeout, ReadTimeout or PoolTimeout, or raise OpBudget", ErrConfig, cfg.OpBudget, w)
 	}
-	for _, note := range cfg.notes(c.opt) {
+	for _, note := range timeoutNotes(c.opt) {
 		cfg.Logger.Info("redis cluster: "+note, "pool", cfg.Name)
 	}
 	if err := c.boot(ctx); err != nil {
@@ -93,12 +95,13 @@ func newPool(ctx context.Context, cfg Config) (*core, error) {
 	}
 	c.spawn(func() { c.reload.run(c.life, c.client.ReloadState) })
 	c.spawn(c.housekeep)
+	c.spawn(c.watchStalls)
 	return c, nil
 }
 
 // newCore builds everything but the client, and opens nothing.
 func newCore(cfg Config) *core {
-	c := &core{cfg: cfg, topo: &topology{}, reload: newReloader(), shedBelow: shedBelow, probeTimeout: min(cfg.ReadTimeout, maxProbeTimeout)}
+	c := &core{cfg: cfg, topo: &topology{}, reload: newReloader(), shedBelow: shedBelow, probeTimeout: cfg.probeTimeout()}
 	c.life, c.end = context.WithCancel(context.Background())
 	c.topo.changed = c.topologyChanged
 	c.dialer = newDialer(cfg, c.life, c.topo.hostFor)
@@ -132,11 +135,7 @@ func (c *core) boot(ctx context.Context) error {
 	}
 	c.client = redis.NewClusterClient(c.opt)
 	c.observer = Observe(c.client)
-	c.client.OnNewNode(func(rdb *redis.Client) {
-		n := c.nodes.attach(rdb)
-		rdb.AddHook(&guardHook{c: c, n: n})
-		rdb.AddHook(&topologyHook{addr: n.addr, topo: c.topo, timeout: min(c.cfg.ReadTimeout, maxProbeTimeout)})
-	})
+	c.client.OnNewNode(func(rdb *redis.Client) { c.hook(rdb, c.nodes.attach(rdb)) })
 	if c.cfg.Fallback != nil {
 		c.client.AddHook(&fallbackHook{c.cfg.Fallback})
 	}
@@ -150,6 +149,12 @@ func (c *core) boot(ctx context.Context) error {
 		}
 		return nil
 	})
+}
+
+// hook installs what decides about every attempt at a node.
+func (c *core) hook(rdb *redis.Client, n *node) {
+	rdb.AddHook(&guardHook{c: c, n: n})
+	rdb.AddHook(&topologyHook{addr: n.addr, topo: c.topo, timeout: c.probeTimeout})
 }
 
 func bootError(ctx context.Context, cfg Config, err error) error {
@@ -167,6 +172,25 @@ func bootError(ctx context.Context, cfg Config, err error) error {
 // Client is the go-redis client, plain and complete. Do not close it; close
 // the Cluster.
 func (c *Cluster) Client() *redis.ClusterClient { return c.client }
+
+// Blocking is a client for commands that block on the server (BLPOP, XREAD
+// BLOCK, WAIT): each holds its connection while it waits, and in the common
+// pool a hundred of them would leave none for anything else. It has a pool of
+// its own of Config.BlockingPoolSize connections per node, is made on first use
+// and has the same breaker; its connections are named rcctl:<name>:blocking.
+// Nobody warms it. It is nil after Close. Do not close it; close the Cluster.
+func (c *Cluster) Blocking() *redis.ClusterClient {
+	c.blockingOnce.Do(func() {
+		o := *c.opt
+		o.PoolSize = c.cfg.BlockingPoolSize
+		o.MaxConcurrentDials = min(maxConcurrentDials, o.PoolSize)
+		o.ClientName += ":blocking"
+		c.blocking = redis.NewClusterClient(&o)
+		c.observer.attach(c.blocking)
+		c.blocking.OnNewNode(func(rdb *redis.Client) { c.hook(rdb, c.nodes.get(rdb.Options().Addr)) })
+	})
+	return c.blocking
+}
 
 // Observer counts what the nodes answered to this client.
 func (c *Cluster) Observer() *Observer { return c.observer }
@@ -200,6 +224,10 @@ func (c *core) close() error {
 		var err error
 		if c.client != nil {
 			err = c.client.Close()
+		}
+		c.blockingOnce.Do(func() {}) // none from here on
+		if c.blocking != nil {
+			err = errors.Join(err, c.blocking.Close())
 		}
 		c.tasks.Wait()
 		done <- err

@@ -64,6 +64,10 @@ type Config struct {
 	// MinIdleConns is the number of ready connections kept per master. Zero
 	// means 20 (PoolSize if that is less); -1 means none.
 	MinIdleConns int
+	// BlockingPoolSize is the most connections per node of the pool for
+	// blocking commands (see [Cluster.Blocking]), on top of PoolSize once that
+	// is used. Zero means 10.
+	BlockingPoolSize int
 	// MaxRetries is the number of further attempts per command over the whole
 	// cluster, redirects included. Zero means 3; -1 means none.
 	MaxRetries int

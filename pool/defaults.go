@@ -15,15 +15,16 @@ import (
 
 // What the zero values of Config mean.
 const (
-	defaultPoolSize        = 100
-	defaultMinIdleConns    = 20
-	defaultMaxRetries      = 3
-	defaultDialTimeout     = 500 * time.Millisecond
-	defaultIOTimeout       = 300 * time.Millisecond
-	cloudTimeout           = time.Second
-	defaultPoolTimeout     = time.Second
-	defaultConnMaxIdleTime = 5 * time.Minute
-	defaultBootTimeout     = 5 * time.Second
+	defaultPoolSize         = 100
+	defaultMinIdleConns     = 20
+	defaultBlockingPoolSize = 10
+	defaultMaxRetries       = 3
+	defaultDialTimeout      = 500 * time.Millisecond
+	defaultIOTimeout        = 300 * time.Millisecond
+	cloudTimeout            = time.Second
+	defaultPoolTimeout      = time.Second
+	defaultConnMaxIdleTime  = 5 * time.Minute
+	defaultBootTimeout      = 5 * time.Second
 
 	connMaxLifetime       = 30 * time.Minute
 	connMaxLifetimeJitter = 3 * time.Minute
@@ -33,8 +34,6 @@ const (
 
 	// Below this a reply could hardly come in time.
 	shedBelow = time.Millisecond
-	// Bounds a ping of a node that did not answer, and one CLUSTER SLOTS.
-	maxProbeTimeout = time.Second
 
 	maxPoolSize   = 10_000
 	maxMaxRetries = 16
@@ -149,6 +148,12 @@ func (c *Config) resolvePool(bad *badFields) {
 	if c.PoolSize < 0 || c.PoolSize > maxPoolSize {
 		bad.add("PoolSize", c.PoolSize, fmt.Sprintf("want 1 to %d connections per node, or 0 for %d", maxPoolSize, defaultPoolSize))
 	}
+	if c.BlockingPoolSize == 0 {
+		c.BlockingPoolSize = defaultBlockingPoolSize
+	}
+	if c.BlockingPoolSize < 0 || c.BlockingPoolSize > maxPoolSize {
+		bad.add("BlockingPoolSize", c.BlockingPoolSize, fmt.Sprintf("want 1 to %d, or 0 for %d", maxPoolSize, defaultBlockingPoolSize))
+	}
 	switch {
 	case c.MinIdleConns == 0:
 		c.MinIdleConns = min(defaultMinIdleConns, max(c.PoolSize, 0))
@@ -170,6 +175,15 @@ func (c *Config) resolvePool(bad *badFields) {
 	if c.NodeRetries < 0 || c.NodeRetries > maxMaxRetries {
 		bad.add("NodeRetries", c.NodeRetries, fmt.Sprintf("want 0 to %d", maxMaxRetries))
 	}
+}
+
+// probeTimeout bounds a ping of a node that did not answer, and one CLUSTER
+// SLOTS: what the profile calls a long wait, also where ReadTimeout is longer.
+func (c Config) probeTimeout() time.Duration {
+	if c.Profile == Cloud {
+		return cloudTimeout
+	}
+	return defaultIOTimeout
 }
 
 func badHostPort(s string) string {

@@ -27,6 +27,7 @@ var settable = []struct {
 	}},
 	{"pool_size", intField(func(c *Config) *int { return &c.PoolSize })},
 	{"min_idle_conns", intField(func(c *Config) *int { return &c.MinIdleConns })},
+	{"blocking_pool_size", intField(func(c *Config) *int { return &c.BlockingPoolSize })},
 	{"max_retries", intField(func(c *Config) *int { return &c.MaxRetries })},
 	{"node_retries", intField(func(c *Config) *int { return &c.NodeRetries })},
 	{"dial_timeout", durationField(func(c *Config) *time.Duration { return &c.DialTimeout })},
@@ -83,7 +84,7 @@ func durationField(p func(*Config) *time.Duration) func(*Config, string) error {
 // seeds, as in go-redis; several hosts may also be listed with commas. The port
 // is 6379 where none is given. Other parameters are the fields of Config in
 // lower case with underscores: name, profile (lan or cloud), pool_size,
-// min_idle_conns, max_retries, node_retries, dial_timeout, read_timeout,
+// min_idle_conns, blocking_pool_size, max_retries, node_retries, dial_timeout, read_timeout,
 // write_timeout, pool_timeout, conn_max_idle_time, op_budget, boot_timeout,
 // allow_degraded, addr_map. The error matches [ErrConfig], names every bad part
 // and never shows the password.

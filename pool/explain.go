@@ -118,7 +118,23 @@ func (r Config) ownSettings(c Config) []Setting {
 
 // notes tells what is allowed and yet worth a thought.
 func (r Config) notes(o *redis.ClusterOptions) []string {
-	var out []string
+	out := timeoutNotes(o)
+	n := normal(o)
+	if n.MaxRetries > 0 {
+		w := worstCase(o)
+		out = append(out, fmt.Sprintf("NodeRetries multiply with MaxRetries: one command can run %d times on the servers", w.Stalled.Executions))
+	}
+	if len(r.Addrs) == 1 {
+		out = append(out, "one seed address only: a process cannot start while that node is down")
+	}
+	if pipelinePool(o) != "off" {
+		out = append(out, "a pool for pipelines comes on top of PoolSize")
+	}
+	return out
+}
+
+// timeoutNotes are those that New logs.
+func timeoutNotes(o *redis.ClusterOptions) (out []string) {
 	n := normal(o)
 	for _, t := range []struct {
 		name string
@@ -132,16 +148,6 @@ func (r Config) notes(o *redis.ClusterOptions) []string {
 		case t.d < 200*time.Millisecond:
 			out = append(out, fmt.Sprintf("%s %s is below 200ms: a short stall of the server or a retransmitted packet (200 ms at the least) becomes an error", t.name, t.d))
 		}
-	}
-	if n.MaxRetries > 0 {
-		w := worstCase(o)
-		out = append(out, fmt.Sprintf("NodeRetries multiply with MaxRetries: one command can run %d times on the servers", w.Stalled.Executions))
-	}
-	if len(r.Addrs) == 1 {
-		out = append(out, "one seed address only: a process cannot start while that node is down")
-	}
-	if pipelinePool(o) != "off" {
-		out = append(out, "a pool for pipelines comes on top of PoolSize")
 	}
 	return out
 }

@@ -417,3 +417,136 @@ func TestFaultsAPausedMasterAnswersAgainAtOnce(t *testing.T) {
 		t.Errorf("errors for %s after the node went on", lag)
 	}
 }
+
+// throughput counts the commands of callers that each touch all masters, one
+// after the other, for a while.
+func throughput(cl *redis.ClusterClient, keys []string, callers int, d time.Duration) float64 {
+	var n atomic.Int64
+	var wg sync.WaitGroup
+	end := time.Now().Add(d)
+	for range callers {
+		wg.Go(func() {
+			for i := 0; time.Now().Before(end); i++ {
+				if cl.Set(context.Background(), keys[i%len(keys)], "x", 0).Err() == nil {
+					n.Add(1)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	return float64(n.Load()) / d.Seconds()
+}
+
+func TestFaultsCallersOfAllMastersKeepTheirThroughputWithOneDead(t *testing.T) {
+	c := clustertest.Run(t, clustertest.Options{Backend: clustertest.Processes{}, Replicas: 1, NodeTimeout: 30 * time.Second,
+		Config: map[string]string{"cluster-require-full-coverage": "no"}})
+	network := &swallower{}
+	p, err := pool.New(t.Context(), pool.Config{Addrs: c.Addrs(), Dialer: network.dial, Logger: quiet})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	var keys []string
+	for _, m := range c.Masters() {
+		keys = append(keys, keyOn(t, c, m))
+	}
+	before := throughput(p.Client(), keys, 32, 2*time.Second)
+	defer network.drop(c.Masters()[0].Addr())()
+	dead := throughput(p.Client(), keys, 32, 4*time.Second)
+	t.Logf("%.0f/s, with one of three dead %.0f/s: %.1f %% (ceiling 66.7 %%)", before, dead, 100*dead/before)
+	least := 0.55
+	if slack() > 1 {
+		least = 0.30
+	}
+	if dead < least*before {
+		t.Errorf("%.1f %% of the throughput is left", 100*dead/before)
+	}
+}
+
+func TestFaultsOnceOnAPausedMasterRunsOnceOrNotAtAll(t *testing.T) {
+	c := clustertest.Run(t, clustertest.Options{Backend: clustertest.Processes{}, Replicas: 1, NodeTimeout: 30 * time.Second})
+	ctx := t.Context()
+	p, err := pool.New(ctx, pool.Config{Addrs: c.Addrs(), Logger: quiet})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	victim := c.Masters()[0]
+	key := keyOn(t, c, victim)
+	if err := victim.Pause(); err != nil {
+		t.Fatal(err)
+	}
+	unknown, notApplied := 0, 0
+	for range 8 {
+		switch err := p.Once(ctx, "incr", key).Err(); pool.Applied(err) {
+		case pool.Unknown:
+			unknown++
+		case pool.NotApplied:
+			notApplied++
+		default:
+			t.Errorf("done by a paused node: %v", err)
+		}
+	}
+	if err := victim.Resume(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, 5*time.Second, "an answer", func() bool { return p.Client().Ping(ctx).Err() == nil && p.Client().Exists(ctx, key).Err() == nil })
+	n, err := p.Client().Get(ctx, key).Int()
+	if err != nil && !errors.Is(err, redis.Nil) {
+		t.Fatal(err)
+	}
+	t.Logf("%d unknown, %d not applied; the counter is %d", unknown, notApplied, n)
+	if n > unknown || unknown == 0 || notApplied == 0 {
+		t.Errorf("8 x INCR: %d unknown, %d not applied, and the counter is %d", unknown, notApplied, n)
+	}
+}
+
+// Goroutines that pile up behind a stalled node, by ReadTimeout.
+func TestFaultsFewCallersPileUpBehindAStalledMaster(t *testing.T) {
+	for _, timeout := range []time.Duration{300 * time.Millisecond, 3 * time.Second} {
+		t.Run(timeout.String(), func(t *testing.T) {
+			c := clustertest.Run(t, clustertest.Options{Backend: clustertest.Processes{}, Replicas: 1, NodeTimeout: 30 * time.Second})
+			p, err := pool.New(t.Context(), pool.Config{Addrs: c.Addrs(), ReadTimeout: timeout, Logger: quiet})
+			if err != nil {
+				t.Fatal(err)
+			}
+			plain := redis.NewClusterClient(&redis.ClusterOptions{Addrs: c.Addrs(), PoolSize: 100, MaxRetries: 3, ReadTimeout: timeout,
+				DialTimeout: 500 * time.Millisecond, WriteTimeout: timeout, PoolTimeout: time.Second})
+			victim := c.Masters()[0]
+			key := keyOn(t, c, victim)
+			_ = plain.Get(t.Context(), key)
+			if err := victim.Pause(); err != nil {
+				t.Fatal(err)
+			}
+			pile := func(cl *redis.ClusterClient) (most, end int64) {
+				var now, peak atomic.Int64
+				tick := time.NewTicker(2 * time.Millisecond) // 500 requests a second arrive
+				defer tick.Stop()
+				for range 2000 {
+					<-tick.C
+					go func() {
+						if n := now.Add(1); n > peak.Load() {
+							peak.Store(n)
+						}
+						_ = cl.Get(context.Background(), key).Err()
+						now.Add(-1)
+					}()
+				}
+				return peak.Load(), now.Load()
+			}
+			most, end := pile(p.Client())
+			plainMost, plainEnd := pile(plain)
+			t.Logf("4 s at 500/s: at most %d callers wait, %d at the end (go-redis: %d, %d)", most, end, plainMost, plainEnd)
+			if err := victim.Resume(); err != nil {
+				t.Fatal(err)
+			}
+			_ = p.Close()
+			_ = plain.Close()
+			// All that came before the breaker opened: half a second's or so,
+			// whatever ReadTimeout is. They wait until it is over.
+			if limit := int64(slack()) * 500 * 8 / 10; most > limit || timeout < time.Second && end > 20 {
+				t.Errorf("%d callers piled up, %d are left", most, end)
+			}
+		})
+	}
+}

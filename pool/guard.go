@@ -94,7 +94,7 @@ func (g *guardHook) judge(ctx context.Context, err error) {
 		g.learn(err)
 	case errors.Is(err, context.Canceled), errors.Is(err, ErrUnavailable),
 		errors.Is(err, redis.ErrPoolTimeout), errors.Is(err, redis.ErrPoolExhausted), errors.Is(err, redis.ErrClosed):
-	case callerRanOut(ctx):
+	case callerRanOut(ctx), lostReplies(err):
 		// The caller's deadline says little about the node: ask it.
 		g.c.suspect(g.n)
 	case isTimeout(err), isNetError(err):
@@ -124,6 +124,9 @@ func callerRanOut(ctx context.Context) bool {
 // isHandshake reports whether a command is part of opening a connection. These
 // run inside the command that needs the connection.
 func isHandshake(cmd redis.Cmder) bool {
+	if !mayBeInternal(cmd) {
+		return false
+	}
 	switch cmd.Name() {
 	case "hello", "auth", "select", "readonly", "client":
 		return isInternal(cmd)

@@ -18,8 +18,8 @@ import (
 // attempt: go-redis' own cluster hooks see only the final result, redirects
 // followed and retries made are hidden from them. Single commands and
 // pipelines are covered, those of Watch and of auto-pipelines too; redirects
-// of the commands queued in a transaction are not visible to hooks. CLUSTER
-// SLOTS, the protocol's own commands (ASKING, MULTI, EXEC) and those of a
+// of a transaction are inferred and counted apart. CLUSTER SLOTS,
+// the protocol's own commands (ASKING, MULTI, EXEC) and those of a
 // handshake are not counted.
 //
 // The same observer feeds the library's metrics, rcctl doctor and rcctl bench.
@@ -33,10 +33,15 @@ type Observer struct {
 // first command: nodes known earlier are not seen.
 func Observe(c *redis.ClusterClient) *Observer {
 	o := &Observer{nodes: make(map[string]*nodeCounters)}
+	o.attach(c)
+	return o
+}
+
+func (o *Observer) attach(c *redis.ClusterClient) {
+	c.AddHook(txHook{})
 	c.OnNewNode(func(rdb *redis.Client) {
 		rdb.AddHook(&observerHook{o.node(rdb.Options().Addr)})
 	})
-	return o
 }
 
 // Nodes are the counters of every node ever seen, by address. They never go
@@ -83,6 +88,9 @@ type NodeStats struct {
 	Timeouts, NetErrors, PoolTimeouts uint64
 	// Dials is the number of connections opened.
 	Dials uint64
+	// TxMoved and TxAsk are redirects of whole transactions (TxPipeline). The
+	// server counts one MOVED or ASK for each command that was queued.
+	TxMoved, TxAsk uint64
 }
 
 type nodeCounters struct {
@@ -92,6 +100,7 @@ type nodeCounters struct {
 	otherErrors                                          atomic.Uint64
 	timeouts, netErrors, poolTimeouts                    atomic.Uint64
 	dials                                                atomic.Uint64
+	txMoved, txAsk                                       atomic.Uint64
 }
 
 func (n *nodeCounters) stats() NodeStats {
@@ -102,7 +111,8 @@ func (n *nodeCounters) stats() NodeStats {
 		ClusterDown: n.clusterDown.Load(), ReadOnly: n.readOnly.Load(), Loading: n.loading.Load(),
 		OtherErrors: n.otherErrors.Load(),
 		Timeouts:    n.timeouts.Load(), NetErrors: n.netErrors.Load(), PoolTimeouts: n.poolTimeouts.Load(),
-		Dials: n.dials.Load(),
+		Dials:   n.dials.Load(),
+		TxMoved: n.txMoved.Load(), TxAsk: n.txAsk.Load(),
 	}
 }
 
@@ -195,6 +205,11 @@ func (h *observerHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis
 			}
 		}
 		err := next(ctx, cmds)
+		if tx, asking := isTransaction(cmds); tx {
+			if t, ok := ctx.Value(txKey{}).(*txTrace); ok {
+				t.note(h.n, asking, err)
+			}
+		}
 		var attempts uint64
 		for _, cmd := range cmds {
 			if isInternal(cmd) {
@@ -215,6 +230,9 @@ func (h *observerHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis
 // isInternal reports whether a command is the client's own: part of a
 // handshake, of a redirect or of a transaction's frame, or a topology query.
 func isInternal(cmd redis.Cmder) bool {
+	if !mayBeInternal(cmd) {
+		return false
+	}
 	switch cmd.Name() {
 	case "hello", "auth", "select", "readonly", "asking", "multi", "exec":
 		return true
@@ -225,6 +243,28 @@ func isInternal(cmd redis.Cmder) bool {
 		case "setname", "setinfo", "maint_notifications", "tracking":
 			return true
 		}
+	}
+	return false
+}
+
+// mayBeInternal rules most commands out at a glance.
+func mayBeInternal(cmd redis.Cmder) bool {
+	args := cmd.Args()
+	if len(args) == 0 {
+		return false
+	}
+	name, ok := args[0].(string)
+	if !ok {
+		return true
+	}
+	switch len(name) {
+	case 4, 5, 6, 7, 8: // exec, auth, hello, multi, asking, select, client, cluster, readonly
+	default:
+		return false
+	}
+	switch name[0] | 0x20 {
+	case 'a', 'c', 'e', 'h', 'm', 'r', 's':
+		return true
 	}
 	return false
 }

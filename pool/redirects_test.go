@@ -271,3 +271,52 @@ func tagFor(slot int) string {
 }
 
 func slotOf(key string) int { return hashtag.Slot(key) }
+
+func TestRedirectsOfTransactionsAreCountedApart(t *testing.T) {
+	c := clustertest.Run(t, clustertest.Options{Backend: clustertest.Processes{}, Replicas: 1})
+	ctx := t.Context()
+	p, err := pool.New(ctx, pool.Config{Addrs: c.Addrs(), Logger: quiet})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	tag := tagFor(200)
+	send := func() {
+		t.Helper()
+		cmds, err := p.Client().TxPipelined(ctx, func(pipe redis.Pipeliner) error {
+			for i := range 5 {
+				pipe.Incr(ctx, fmt.Sprintf("{%s}:%d", tag, i))
+			}
+			return nil
+		})
+		if err != nil || len(cmds) != 5 {
+			t.Fatal(cmds, err)
+		}
+	}
+	tx := func() (moved, ask, plain uint64) {
+		for _, n := range p.Observer().Nodes() {
+			moved, ask, plain = moved+n.TxMoved, ask+n.TxAsk, plain+n.Moved+n.Ask
+		}
+		return
+	}
+	send()
+	to := c.Masters()[2]
+	mv, err := c.BeginMove(ctx, 200, to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := mv.Step(ctx, 100); err != nil {
+		t.Fatal(err)
+	}
+	send()
+	if moved, ask, plain := tx(); moved != 0 || ask != 1 || plain != 0 {
+		t.Errorf("on the move: moved %d ask %d others %d, want 0 1 0", moved, ask, plain)
+	}
+	if err := mv.Finish(ctx); err != nil {
+		t.Fatal(err)
+	}
+	send()
+	if moved, ask, plain := tx(); moved != 1 || ask != 1 || plain != 0 {
+		t.Errorf("after the move: moved %d ask %d others %d, want 1 1 0", moved, ask, plain)
+	}
+}

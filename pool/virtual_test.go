@@ -361,3 +361,33 @@ func TestReloadsStayRareUnderAnyStorm(t *testing.T) {
 		}
 	})
 }
+
+func TestBlockingCommandsDoNotTakeTheConnectionsOfOthers(t *testing.T) {
+	virtual(t, clustertest.Options{}, func(cfg *pool.Config) { cfg.PoolSize, cfg.MinIdleConns = 10, 2 },
+		func(t *testing.T, c *clustertest.Cluster, p *pool.Cluster) {
+			ctx := t.Context()
+			var wg sync.WaitGroup
+			for range 10 {
+				wg.Go(func() {
+					if _, err := p.Blocking().BLPop(ctx, 20*time.Second, "list").Result(); err != nil && !errors.Is(err, redis.Nil) {
+						t.Error(err)
+					}
+				})
+			}
+			time.Sleep(5 * time.Second) // a node that only blocks is not taken for one that stalls
+			for range 10 {
+				if err := p.Client().Set(ctx, "{list}", 1, 0).Err(); err != nil {
+					t.Error(err)
+				}
+			}
+			if err := p.Client().RPush(ctx, "list", 1).Err(); err != nil {
+				t.Error(err)
+			}
+			wg.Wait()
+			for _, n := range p.Stats().Nodes {
+				if n.Opened > 0 {
+					t.Errorf("the breaker of %s opened", n.Addr)
+				}
+			}
+		})
+}

@@ -12,6 +12,7 @@ import (
 const (
 	houseEvery   = time.Second
 	refreshEvery = 30 * time.Second
+	stallEvery   = 200 * time.Millisecond
 	// The share of a pool that is closed at once.
 	sweepShare = 10
 )
@@ -88,6 +89,29 @@ func (c *core) housekeep() {
 		}
 		_ = g.Wait()
 		t.Reset(jitter(houseEvery, 10))
+	}
+}
+
+// watchStalls looks for nodes with commands under way of which none ended for
+// a while, and has them pinged: with a long ReadTimeout nothing else would tell
+// for that long that a node stalls.
+func (c *core) watchStalls() {
+	t := time.NewTicker(stallEvery)
+	defer t.Stop()
+	done := make(map[*node]uint64)
+	for {
+		select {
+		case <-c.life.Done():
+			return
+		case <-t.C:
+		}
+		for _, n := range c.nodes.all() {
+			ended := c.observer.node(n.addr).attempts.Load()
+			if was, known := done[n]; known && was == ended && n.inflight.Load() > 0 {
+				c.suspect(n)
+			}
+			done[n] = ended
+		}
 	}
 }
 
