@@ -292,7 +292,10 @@ func newPlayer(t *testing.T, b clustertest.Backend) *player {
 		host, port, _ := net.SplitHostPort(n.Addr())
 		bus := fmt.Sprint(atoi(port) + 10000)
 		pairs = append(pairs, n.ID(), fmt.Sprintf("<id%d>", i), n.Addr()+"@"+bus, fmt.Sprintf("<addr%d>@<bus%d>", i, i),
-			n.Addr(), fmt.Sprintf("<addr%d>", i), port, fmt.Sprintf("<port%d>", i))
+			n.Addr(), fmt.Sprintf("<addr%d>", i))
+		for _, f := range []string{":%s ", ":%s]", "%q", " :%s"} { // a port that is a whole reply or element
+			pairs = append(pairs, fmt.Sprintf(f, port), fmt.Sprintf(strings.Replace(f, "%q", "\"%s\"", 1), fmt.Sprintf("<port%d>", i)))
+		}
 		if i == len(c.Nodes())-1 {
 			pairs = append(pairs, host, "<host>")
 		}
@@ -397,7 +400,7 @@ func (p *player) play(s step) string {
 			return "sent"
 		}
 	}
-	return p.names.Replace(render(p.read(c), s))
+	return strings.TrimSuffix(p.names.Replace(render(p.read(c), s)+" "), " ")
 }
 
 // awaitBlocked waits until the command that was sent blocks its client, or is

@@ -46,8 +46,11 @@ func Example() {
 		log.Fatal(err)
 	}
 	// go-redis keeps its old view of the cluster for up to a minute when a
-	// node dies; a new client knows the new master.
-	fresh := redis.NewClusterClient(c.ClientOptions())
+	// node dies, and dials a dead seed five times; a new client that dials once
+	// knows the new master.
+	o := c.ClientOptions()
+	o.DialerRetries = 1
+	fresh := redis.NewClusterClient(o)
 	defer fresh.Close()
 	fmt.Println("after the kill:", fresh.Get(ctx, "user:1000").Val())
 

@@ -135,6 +135,11 @@ func cmdHello(x *call) {
 		x.c.name = name
 	}
 	x.c.proto, x.proto = proto, proto
+	x.greet(proto)
+}
+
+// greet is the answer of HELLO.
+func (x *call) greet(proto int) {
 	role := "master"
 	if x.n.isReplica() {
 		role = "replica"
@@ -296,47 +301,10 @@ func cmdClientKill(x *call) {
 		x.err("ERR syntax error")
 		return
 	}
-	skipMe := true
-	var filters []func(*conn) bool
-	for i := 2; i < len(x.args); i += 2 {
-		v := x.args[i+1]
-		switch strings.ToLower(x.args[i]) {
-		case "id":
-			id, err := strconv.ParseInt(v, 10, 64)
-			if err != nil || id < 1 {
-				x.err("ERR client-id should be greater than 0")
-				return
-			}
-			filters = append(filters, func(c *conn) bool { return c.id == id })
-		case "addr":
-			filters = append(filters, func(c *conn) bool { return c.addr == v })
-		case "laddr":
-			filters = append(filters, func(c *conn) bool { return c.n.listenAddr() == v })
-		case "user":
-			if v != "default" {
-				x.err("ERR No such user '" + v + "'")
-				return
-			}
-		case "type":
-			kind := strings.ToLower(v)
-			if !slices.Contains([]string{"normal", "master", "replica", "slave", "pubsub"}, kind) {
-				x.err("ERR Unknown client type '" + v + "'")
-				return
-			}
-			filters = append(filters, func(c *conn) bool { return c.clientType() == kind })
-		case "skipme":
-			switch strings.ToLower(v) {
-			case "yes":
-			case "no":
-				skipMe = false
-			default:
-				x.err("ERR syntax error")
-				return
-			}
-		default:
-			x.err("ERR syntax error")
-			return
-		}
+	filters, skipMe, why := x.killFilters()
+	if why != "" {
+		x.err(why)
+		return
 	}
 	killed := int64(0)
 	for _, c := range x.n.sortedConns() {
@@ -347,6 +315,47 @@ func cmdClientKill(x *call) {
 		killed++
 	}
 	x.int(killed)
+}
+
+// killFilters reads the filters of CLIENT KILL; why says what is wrong.
+func (x *call) killFilters() (filters []func(*conn) bool, skipMe bool, why string) {
+	skipMe = true
+	for i := 2; i < len(x.args); i += 2 {
+		v := x.args[i+1]
+		switch strings.ToLower(x.args[i]) {
+		case "id":
+			id, err := strconv.ParseInt(v, 10, 64)
+			if err != nil || id < 1 {
+				return nil, false, "ERR client-id should be greater than 0"
+			}
+			filters = append(filters, func(c *conn) bool { return c.id == id })
+		case "addr":
+			filters = append(filters, func(c *conn) bool { return c.addr == v })
+		case "laddr":
+			filters = append(filters, func(c *conn) bool { return c.n.listenAddr() == v })
+		case "user":
+			if v != "default" {
+				return nil, false, "ERR No such user '" + v + "'"
+			}
+		case "type":
+			kind := strings.ToLower(v)
+			if !slices.Contains([]string{"normal", "master", "replica", "slave", "pubsub"}, kind) {
+				return nil, false, "ERR Unknown client type '" + v + "'"
+			}
+			filters = append(filters, func(c *conn) bool { return c.clientType() == kind })
+		case "skipme":
+			switch strings.ToLower(v) {
+			case "yes":
+			case "no":
+				skipMe = false
+			default:
+				return nil, false, "ERR syntax error"
+			}
+		default:
+			return nil, false, "ERR syntax error"
+		}
+	}
+	return filters, skipMe, ""
 }
 
 // kill closes a client; the one that asks gets its answer first.
@@ -383,12 +392,4 @@ func cmdClientPause(x *call) {
 func cmdClientUnpause(x *call) {
 	x.n.endHold()
 	x.ok()
-}
-
-// appendInfoLine is name:value of INFO.
-func appendInfoLine(b []byte, name, value string) []byte {
-	b = append(b, name...)
-	b = append(b, ':')
-	b = append(b, value...)
-	return append(b, "\r\n"...)
 }

@@ -318,3 +318,11 @@ func infoKeyspace(n *Node, w *infoWriter, now time.Time) {
 	}
 	w.line("db0", fmt.Sprintf("keys=%d,expires=%d,avg_ttl=%d", len(d.keys), d.ttls, sum.Milliseconds()))
 }
+
+// appendInfoLine is name:value of INFO.
+func appendInfoLine(b []byte, name, value string) []byte {
+	b = append(b, name...)
+	b = append(b, ':')
+	b = append(b, value...)
+	return append(b, "\r\n"...)
+}

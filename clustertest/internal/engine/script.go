@@ -51,6 +51,44 @@ func (r *scriptRunner) open() {
 	l.Call(0, 1)
 	l.SetGlobal("cjson", l.Get(-1))
 	l.Pop(1)
+	// A caught error of redis.call is its text, as in Redis.
+	pcall := l.G.Global.RawGetString("pcall")
+	l.G.Global.RawSetString("pcall", l.NewFunction(func(l *lua.LState) int {
+		n := l.GetTop()
+		l.Insert(pcall, 1)
+		l.Call(n, lua.MultRet)
+		if l.Get(1) == lua.LFalse {
+			if t, ok := l.Get(2).(*lua.LTable); ok && t.RawGetString("err") != lua.LNil {
+				l.Replace(2, t.RawGetString("err"))
+			}
+		}
+		return l.GetTop()
+	}))
+	l.SetGlobal("redis", r.library())
+	l.SetGlobal("bit", l.SetFuncs(l.NewTable(), bitLibrary))
+	l.SetGlobal("os", l.SetFuncs(l.NewTable(), map[string]lua.LGFunction{
+		"clock": func(l *lua.LState) int { l.Push(lua.LNumber(float64(r.x.now.UnixNano()) / 1e9)); return 1 },
+	}))
+	for _, name := range []string{"print", "dofile", "loadfile", "require", "module", "newproxy", "_printregs", "collectgarbage"} {
+		l.G.Global.RawSetString(name, lua.LNil)
+	}
+	l.SetGlobal("KEYS", l.NewTable())
+	l.SetGlobal("ARGV", l.NewTable())
+	meta := l.NewTable()
+	meta.RawSetString("__newindex", l.NewFunction(func(l *lua.LState) int {
+		l.RaiseError("Attempt to modify a readonly table")
+		return 0
+	}))
+	meta.RawSetString("__index", l.NewFunction(func(l *lua.LState) int {
+		l.RaiseError("Script attempted to access nonexistent global variable '%s'", l.ToString(2))
+		return 0
+	}))
+	l.SetMetatable(l.G.Global, meta)
+}
+
+// library is the table "redis".
+func (r *scriptRunner) library() *lua.LTable {
+	l := r.l
 	redis := l.SetFuncs(l.NewTable(), map[string]lua.LGFunction{
 		"call":  func(l *lua.LState) int { return r.call(true) },
 		"pcall": func(l *lua.LState) int { return r.call(false) },
@@ -75,43 +113,11 @@ func (r *scriptRunner) open() {
 			return 0
 		},
 	})
-	// A caught error of redis.call is its text, as in Redis.
-	pcall := l.G.Global.RawGetString("pcall")
-	l.G.Global.RawSetString("pcall", l.NewFunction(func(l *lua.LState) int {
-		n := l.GetTop()
-		l.Insert(pcall, 1)
-		l.Call(n, lua.MultRet)
-		if l.Get(1) == lua.LFalse {
-			if t, ok := l.Get(2).(*lua.LTable); ok && t.RawGetString("err") != lua.LNil {
-				l.Replace(2, t.RawGetString("err"))
-			}
-		}
-		return l.GetTop()
-	}))
 	for name, v := range map[string]int{"LOG_DEBUG": 0, "LOG_VERBOSE": 1, "LOG_NOTICE": 2, "LOG_WARNING": 3,
 		"REPL_NONE": 0, "REPL_SLAVE": 1, "REPL_REPLICA": 1, "REPL_AOF": 2, "REPL_ALL": 3} {
 		redis.RawSetString(name, lua.LNumber(v))
 	}
-	l.SetGlobal("redis", redis)
-	l.SetGlobal("bit", l.SetFuncs(l.NewTable(), bitLibrary))
-	l.SetGlobal("os", l.SetFuncs(l.NewTable(), map[string]lua.LGFunction{
-		"clock": func(l *lua.LState) int { l.Push(lua.LNumber(float64(r.x.now.UnixNano()) / 1e9)); return 1 },
-	}))
-	for _, name := range []string{"print", "dofile", "loadfile", "require", "module", "newproxy", "_printregs", "collectgarbage"} {
-		l.G.Global.RawSetString(name, lua.LNil)
-	}
-	l.SetGlobal("KEYS", l.NewTable())
-	l.SetGlobal("ARGV", l.NewTable())
-	meta := l.NewTable()
-	meta.RawSetString("__newindex", l.NewFunction(func(l *lua.LState) int {
-		l.RaiseError("Attempt to modify a readonly table")
-		return 0
-	}))
-	meta.RawSetString("__index", l.NewFunction(func(l *lua.LState) int {
-		l.RaiseError("Script attempted to access nonexistent global variable '%s'", l.ToString(2))
-		return 0
-	}))
-	l.SetMetatable(l.G.Global, meta)
+	return redis
 }
 
 func oneField(l *lua.LState, name, value string) *lua.LTable {
