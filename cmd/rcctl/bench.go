@@ -34,7 +34,7 @@ type benchOptions struct {
 func newBenchCmd(a *app) *cobra.Command {
 	cmd := newBenchRunCmd(a, "bench")
 	cmd.AddCommand(newBenchRunCmd(a, "run"), newBenchReshardCmd(a), newBenchFailoverCmd(a),
-		newBenchStormCmd(a), newBenchStampedeCmd(a))
+		newBenchStormCmd(a), newBenchStampedeCmd(a), newBenchCompareCmd(a))
 	return cmd
 }
 

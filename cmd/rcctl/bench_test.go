@@ -147,3 +147,34 @@ func TestBenchStormAndStampedeReportInBothForms(t *testing.T) {
 		}
 	}
 }
+
+func TestBenchCompareReadsFilesDirectoriesAndPatterns(t *testing.T) {
+	dir := t.TempDir()
+	for _, set := range []string{"a", "b"} {
+		if err := os.Mkdir(filepath.Join(dir, set), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		for _, n := range []string{"1", "2", "3", "4", "5"} {
+			doc := `{"schema":"rcctl.bench.v1","operations":10,"rate":{"achieved":10` + n + map[string]string{"a": "", "b": "0"}[set] + `}}`
+			if err := os.WriteFile(filepath.Join(dir, set, n+".json"), []byte(doc), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	a, b := filepath.Join(dir, "a"), filepath.Join(dir, "b", "*.json")
+	if r := runApp(t.Context(), "bench", "compare", a, b); r.code != exitOK || !strings.Contains(r.stdout, "better") {
+		t.Errorf("exit %d\n%s\n%s", r.code, r.stdout, r.stderr)
+	}
+	var c bench.Comparison
+	if r := runApp(t.Context(), "bench", "compare", a, b, "-o", "json"); json.Unmarshal([]byte(r.stdout), &c) != nil || c.Schema != bench.CompareSchema {
+		t.Errorf("exit %d\n%s", r.code, r.stdout)
+	}
+	if r := runApp(t.Context(), "bench", "compare", a, b, "-o", "benchstat"); strings.Count(r.stdout, "BenchmarkCluster/") != 10 {
+		t.Errorf("exit %d\n%s", r.code, r.stdout)
+	}
+	for _, args := range [][]string{{a}, {a, filepath.Join(dir, "none")}} {
+		if r := runApp(t.Context(), append([]string{"bench", "compare"}, args...)...); r.code != exitUsage {
+			t.Errorf("%v: exit %d, %s", args, r.code, r.stderr)
+		}
+	}
+}
