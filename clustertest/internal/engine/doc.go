@@ -11,4 +11,8 @@
 // One lock, Cluster.mu, guards the topology, the data and the counters, and
 // each command runs under it. Nothing that waits (sockets, timers, blocking
 // commands, pauses) happens under it. Lock order: Cluster.mu, then conn.mu.
+//
+// Left out: gossip, votes and split brain (one truth, and a timer per silent
+// node), eviction, persistence, the DUMP format of real servers. A script that
+// never ends keeps the whole cluster waiting.
 package engine
