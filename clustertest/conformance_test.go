@@ -14,8 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/rcctl/rcctl/clustertest"
 	"github.com/rcctl/rcctl/clustertest/internal/resp"
 )
@@ -457,8 +455,6 @@ func (p *player) control(what string) string {
 		err = p.await(func() bool {
 			return strings.Contains(p.node(words[1]).Client().ClusterInfo(ctx).Val(), "cluster_state:"+words[2])
 		})
-	case "owner": // until a node says that another one owns a key's slot
-		err = p.await(func() bool { return ownerOf(ctx, p.node(words[1]).Client(), words[2]) == p.node(words[3]).ID() })
 	case "sleep-expired": // until a key is gone
 		err = p.await(func() bool {
 			return p.node(words[1]).Client().Exists(ctx, words[2]).Val() == 0
@@ -470,16 +466,6 @@ func (p *player) control(what string) string {
 		p.t.Fatalf("! %s: %v", what, err)
 	}
 	return "done"
-}
-
-func ownerOf(ctx context.Context, rdb *redis.Client, key string) string {
-	slot := int(rdb.ClusterKeySlot(ctx, key).Val())
-	for _, r := range rdb.ClusterSlots(ctx).Val() {
-		if r.Start <= slot && slot <= r.End {
-			return r.Nodes[0].ID
-		}
-	}
-	return ""
 }
 
 func (p *player) await(ok func() bool) error {
