@@ -156,14 +156,15 @@ func (c *Cache) lookup(ctx context.Context, key string, load Loader, check func(
 		return c.join(ctx, key, load, v)
 	}
 	if v.plain {
-		return c.hit(key, v, Fresh)
+		return c.hit(key, v, Fresh, 0)
 	}
 	return c.judge(ctx, sh, key, load, v)
 }
 
 // judge decides by the server's clock what a value that was read is worth.
 func (c *Cache) judge(ctx context.Context, sh *shard, key string, load Loader, v view) (Result, error) {
-	now, ok := sh.clock.nowMS(c.clock.now())
+	at := c.clock.now()
+	now, ok := sh.clock.nowMS(at)
 	if !ok {
 		// The first hit on this shard: ask for its time.
 		r, err := c.run(ctx, sh, acquireScript, key, "", "0", "", "", "")
@@ -172,31 +173,31 @@ func (c *Cache) judge(ctx context.Context, sh *shard, key string, load Loader, v
 		}
 		now = r.nowMS
 	}
-	if sh.clock.stale(c.clock.now()) {
+	if sh.clock.stale(at) {
 		c.renewSample(sh, key)
 	}
 	fresh := v.freshFor(now)
 	switch {
 	case fresh > 0 && c.early(&v.header, fresh) && !v.held(now):
 		c.refresh(ctx, sh, key, load, v, loadEarly)
-		return c.hit(key, v, Early)
+		return c.hit(key, v, Early, at)
 	case fresh > 0:
-		return c.hit(key, v, Fresh)
+		return c.hit(key, v, Fresh, at)
 	case v.usable(now):
 		if !v.held(now) && v.coolUntil <= now {
 			c.refresh(ctx, sh, key, load, v, loadStale)
 		}
-		return c.hit(key, v, Stale)
+		return c.hit(key, v, Stale, at)
 	}
 	return c.join(ctx, key, load, v)
 }
 
-func (c *Cache) hit(key string, v view, source Source) (Result, error) {
+func (c *Cache) hit(key string, v view, source Source, at time.Duration) (Result, error) {
 	if v.kind == kindNotFound {
 		return Result{Source: source}, ErrNotFound
 	}
 	if !v.plain {
-		c.copies.put(key, v.payload, false, v.fill)
+		c.copies.putAt(key, v.payload, false, v.fill, at)
 	}
 	return Result{Value: v.payload, Source: source}, nil
 }

@@ -5,6 +5,7 @@ import (
 	"container/list"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -16,7 +17,7 @@ type copies struct {
 	bytes   int
 	age     time.Duration
 
-	mu    sync.Mutex
+	mu    sync.RWMutex
 	byKey map[string]*list.Element
 	order *list.List
 	size  int
@@ -27,7 +28,7 @@ type goodCopy struct {
 	value   []byte
 	missing bool
 	fill    token
-	at      time.Duration
+	at      atomic.Int64 // when it was last known good
 }
 
 // newCopies returns nil, which keeps nothing, for no entries.
@@ -42,13 +43,34 @@ func (s *copies) put(key string, value []byte, missing bool, fill token) {
 	if s == nil {
 		return
 	}
-	now := s.clock.now()
+	s.putAt(key, value, missing, fill, s.clock.now())
+}
+
+// recent is how exact the age and the order of copies are: hits within it
+// write nothing.
+const recent = time.Second
+
+func (s *copies) known(key string, fill token, now time.Duration) bool {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	e := s.byKey[key]
+	if e == nil {
+		return false
+	}
+	g := e.Value.(*goodCopy)
+	return g.fill == fill && !fill.zero() && now-time.Duration(g.at.Load()) < recent
+}
+
+func (s *copies) putAt(key string, value []byte, missing bool, fill token, now time.Duration) {
+	if s == nil || s.known(key, fill, now) {
+		return
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if e := s.byKey[key]; e != nil {
 		g := e.Value.(*goodCopy)
 		if !fill.zero() && g.fill == fill {
-			g.at = now
+			g.at.Store(int64(now))
 			s.order.MoveToFront(e)
 			return
 		}
@@ -58,7 +80,8 @@ func (s *copies) put(key string, value []byte, missing bool, fill token) {
 		return
 	}
 	key = strings.Clone(key)
-	g := &goodCopy{key: key, value: bytes.Clone(value), missing: missing, fill: fill, at: now}
+	g := &goodCopy{key: key, value: bytes.Clone(value), missing: missing, fill: fill}
+	g.at.Store(int64(now))
 	s.byKey[key] = s.order.PushFront(g)
 	s.size += len(key) + len(value)
 	for s.order.Len() > s.entries || s.size > s.bytes {
@@ -83,7 +106,7 @@ func (s *copies) get(key string) (answer, bool) {
 		return answer{}, false
 	}
 	g := e.Value.(*goodCopy)
-	if s.clock.now()-g.at > s.age {
+	if s.clock.now()-time.Duration(g.at.Load()) > s.age {
 		s.remove(e)
 		return answer{}, false
 	}

@@ -65,14 +65,14 @@ func TestALockIsHeldByOneAtATimeWithGrowingNumbers(t *testing.T) {
 
 func TestALockOutlivesItsLeaseWhileItIsRenewedAndIsLostOtherwise(t *testing.T) {
 	cluster := sharedCluster(t)
-	a := newLocker(t, cluster, lockcluster.LockerConfig{Lease: 300 * time.Millisecond})
-	b := newLocker(t, cluster, lockcluster.LockerConfig{Lease: 300 * time.Millisecond, NoRenewal: true})
+	a := newLocker(t, cluster, lockcluster.LockerConfig{Lease: time.Second})
+	b := newLocker(t, cluster, lockcluster.LockerConfig{Lease: time.Second, NoRenewal: true})
 	ctx, key := t.Context(), uniqueKey("renewed")
 	k, err := a.TryAcquire(ctx, key)
 	if err != nil {
 		t.Fatal(err)
 	}
-	short, cancel := context.WithTimeout(ctx, 900*time.Millisecond)
+	short, cancel := context.WithTimeout(ctx, 2500*time.Millisecond)
 	defer cancel()
 	if _, err := b.Acquire(short, key); !errors.Is(err, lockcluster.ErrNotObtained) || !errors.Is(err, context.DeadlineExceeded) {
 		t.Fatalf("got %v", err)
@@ -95,7 +95,7 @@ func TestALockOutlivesItsLeaseWhileItIsRenewedAndIsLostOtherwise(t *testing.T) {
 	}
 	select {
 	case <-k.Lost():
-	case <-time.After(2 * time.Second):
+	case <-time.After(3 * time.Second):
 		t.Fatal("nobody said that the lock is lost")
 	}
 	if err := k.Extend(ctx, time.Second); !errors.Is(err, lockcluster.ErrLost) {

@@ -198,7 +198,7 @@ func (m *many) part(ctx context.Context, sh *shard, keys []manyKey) {
 
 func (m *many) judge(ctx context.Context, k manyKey, v view) {
 	if v.plain {
-		r, err := m.c.hit(k.key, v, Fresh)
+		r, err := m.c.hit(k.key, v, Fresh, 0)
 		m.finish(k.key, r, err)
 		return
 	}
