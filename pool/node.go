@@ -18,6 +18,7 @@ type node struct {
 	refusal *NodeError
 	client  atomic.Pointer[redis.Client]
 	probing atomic.Bool
+	checked atomic.Int64 // when it was suspected last, ns
 	shed    atomic.Uint64
 	refused atomic.Uint64
 

@@ -13,6 +13,11 @@ const (
 	probeEveryLate = 500 * time.Millisecond // of an outage that lasts
 	outageIsLate   = time.Minute
 	probesAtOnce   = 6
+	// A node that answered is not suspected again for so long: because of
+	// callers that ran out of time, and because no command ends, which is so
+	// too when all of them block.
+	suspectEvery        = 100 * time.Millisecond
+	suspectStalledEvery = 5 * time.Second
 	// A node that left the topology is not probed for longer.
 	probeGoneNode = 2 * time.Minute
 )
@@ -30,12 +35,14 @@ func (c *core) startProbing(n *node) {
 	}
 }
 
-// suspect checks a node once, in the background: callers with short deadlines
-// ran out of time. Without an answer its breaker opens.
-func (c *core) suspect(n *node) {
-	if n.breaker.Open() || !n.probing.CompareAndSwap(false, true) {
+// suspect checks a node once, in the background, unless that was done a short
+// while ago. Without an answer its breaker opens.
+func (c *core) suspect(n *node, shortWhile time.Duration) {
+	now := time.Now().UnixNano()
+	if n.breaker.Open() || now-n.checked.Load() < int64(shortWhile) || !n.probing.CompareAndSwap(false, true) {
 		return
 	}
+	n.checked.Store(now)
 	started := c.spawn(func() {
 		client := c.probeClient(n.addr)
 		defer client.Close()

@@ -57,7 +57,7 @@ func checkBooks(t testing.TB, c *clustertest.Cluster, o *pool.Observer, moved0, 
 func TestRedirectCountsEqualTheServersDuringALiveReshard(t *testing.T) {
 	c := clustertest.Run(t, clustertest.Options{Backend: clustertest.Processes{}, Replicas: 1})
 	moved0, ask0 := serverErrors(t, c, "MOVED"), serverErrors(t, c, "ASK")
-	p, err := pool.New(t.Context(), pool.Config{Addrs: c.Addrs()[:3], MaxRetries: 10})
+	p, err := pool.New(t.Context(), patient(pool.Config{Addrs: c.Addrs()[:3], MaxRetries: 10}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,7 +169,7 @@ func TestRedirectCountsEqualTheServersForEveryWayToSendACommand(t *testing.T) {
 				t.Fatal(err)
 			}
 			moved0, ask0 := serverErrors(t, c, "MOVED"), serverErrors(t, c, "ASK")
-			cl := redis.NewClusterClient(&redis.ClusterOptions{Addrs: c.Addrs(), DisableRoutingPolicies: true})
+			cl := redis.NewClusterClient(&redis.ClusterOptions{Addrs: c.Addrs(), DisableRoutingPolicies: true, ReadTimeout: 10 * time.Second})
 			defer cl.Close()
 			o := pool.Observe(cl)
 			if err := send(cl); err != nil { // learns the topology
@@ -214,7 +214,7 @@ func TestRedirectCountsEqualTheServersForEveryWayToSendACommand(t *testing.T) {
 func TestErrorsAreCountedByKindAndNode(t *testing.T) {
 	c := clustertest.Run(t, clustertest.Options{Backend: clustertest.Processes{}, Masters: 3, Replicas: 1})
 	ctx := t.Context()
-	p, err := pool.New(ctx, pool.Config{Addrs: c.Addrs(), MaxRetries: -1, ReadTimeout: 100 * time.Millisecond})
+	p, err := pool.New(ctx, pool.Config{Addrs: c.Addrs(), MaxRetries: -1, ReadTimeout: 500 * time.Millisecond, Logger: quiet})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -275,7 +275,7 @@ func slotOf(key string) int { return hashtag.Slot(key) }
 func TestRedirectsOfTransactionsAreCountedApart(t *testing.T) {
 	c := clustertest.Run(t, clustertest.Options{Backend: clustertest.Processes{}, Replicas: 1})
 	ctx := t.Context()
-	p, err := pool.New(ctx, pool.Config{Addrs: c.Addrs(), Logger: quiet})
+	p, err := pool.New(ctx, patient(pool.Config{Addrs: c.Addrs()}))
 	if err != nil {
 		t.Fatal(err)
 	}

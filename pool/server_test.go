@@ -21,6 +21,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/rcctl/rcctl/pool"
 )
 
 // startServer runs one redis-server on a loopback address of its own with
@@ -228,6 +230,15 @@ func (ca *certAuthority) keyPair(certFile, keyFile string) tls.Certificate {
 func (ca *certAuthority) tlsDirectives(certFile, keyFile, authClients string) []string {
 	return []string{"--port", "0", "--tls-port", "{port}", "--tls-cert-file", certFile, "--tls-key-file", keyFile,
 		"--tls-ca-cert-file", filepath.Join(ca.dir, "ca.crt"), "--tls-auth-clients", authClients}
+}
+
+// patient is a Config whose timeouts are longer than the pauses of a busy
+// machine, for tests that are not about time.
+func patient(cfg pool.Config) pool.Config {
+	cfg.Logger = quiet
+	cfg.DialTimeout, cfg.ReadTimeout, cfg.WriteTimeout, cfg.PoolTimeout = 10*time.Second, 10*time.Second, 10*time.Second, 10*time.Second
+	cfg.BootTimeout = 20 * time.Second
+	return cfg
 }
 
 var quiet = slog.New(slog.DiscardHandler)

@@ -108,7 +108,7 @@ func (c *core) watchStalls() {
 		for _, n := range c.nodes.all() {
 			ended := c.observer.node(n.addr).attempts.Load()
 			if was, known := done[n]; known && was == ended && n.inflight.Load() > 0 {
-				c.suspect(n)
+				c.suspect(n, suspectStalledEvery)
 			}
 			done[n] = ended
 		}
