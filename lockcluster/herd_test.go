@@ -160,3 +160,49 @@ func TestFiftyWaitingProcessesAreWokenWithinMilliseconds(t *testing.T) {
 		t.Errorf("p50 %s, polling %s", late[25], polls[25])
 	}
 }
+
+// The same with 50 instances in one process, each with a client and a
+// subscription of its own: what is left when the operating system has not 50
+// processes to schedule.
+func TestFiftyWaitingInstancesAreWokenWithinMilliseconds(t *testing.T) {
+	if testing.Short() {
+		t.Skip("50 clients")
+	}
+	cs, _ := instances(t, 51, lockcluster.Config{})
+	for _, c := range cs {
+		eventually(t, 10*time.Second, "subscribed", func() bool { return c.Stats().Subscribed })
+		_, _ = c.Get(t.Context(), uniqueKey("connect"), (&constant{}).load)
+	}
+	var late []time.Duration
+	for range 5 {
+		key := uniqueKey("lateness")
+		running, release := make(chan struct{}), make(chan struct{})
+		filled := make(chan time.Duration, 1)
+		go func() {
+			_, _ = cs[0].Get(t.Context(), key, slowUntil(running, release))
+			filled <- monotonic()
+		}()
+		<-running
+		answered := make(chan time.Duration, 50)
+		for _, c := range cs[1:] {
+			go func() {
+				_, err := c.Get(t.Context(), key, nil)
+				if err != nil {
+					t.Error(err)
+				}
+				answered <- monotonic()
+			}()
+		}
+		<-time.After(time.Second)
+		close(release)
+		at := <-filled
+		for range 50 {
+			late = append(late, <-answered-at)
+		}
+	}
+	slices.Sort(late)
+	t.Logf("after the fill: p50 %s, p90 %s, p99 %s, max %s", late[125], late[225], late[247], late[249])
+	if late[125] > 30*time.Millisecond {
+		t.Errorf("p50 %s", late[125])
+	}
+}
