@@ -5,7 +5,7 @@ STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 MODULES = $(shell git ls-files 'go.mod' '*/go.mod' | grep -v /testdata/ | xargs -n1 dirname)
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null)
 
-.PHONY: help test race check generate fuzz release
+.PHONY: help test race check generate fuzz faults starts release
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -26,6 +26,12 @@ generate: ## write the generated tables and documents anew
 fuzz: ## run every fuzz target for 20 s
 	@for p in $$(go list ./...); do \
 	  for f in $$(go test -list '^Fuzz' $$p | grep '^Fuzz'); do go test -run '^$$' -fuzz "^$$f$$" -fuzztime 20s $$p || exit 1; done; done
+
+faults: ## kill, pause and black-hole masters ten times each, beside plain go-redis (needs redis-server)
+	RCCTL_REQUIRE_REDIS=1 RCCTL_FAULT_TRIALS=10 RCCTL_FAULT_PLAIN=1 go test -v -count=1 -run Faults -timeout 60m ./pool
+
+starts: ## start 50 clusters of real servers in a row (needs redis-server)
+	RCCTL_REQUIRE_REDIS=1 RCCTL_STARTS=50 go test -v -count=1 -run ManyStarts ./clustertest
 
 release: ## build static binaries for linux and darwin, amd64 and arm64, into dist/
 	@for os in linux darwin; do for arch in amd64 arm64; do \
