@@ -5,6 +5,7 @@ import (
 	"net"
 
 	"github.com/rcctl/rcctl/clustertest/internal/engine"
+	"github.com/rcctl/rcctl/clustertest/internal/fault"
 )
 
 // Embedded runs the nodes inside this process. Nothing needs to be installed.
@@ -62,5 +63,5 @@ type embeddedServer struct{ *engine.Node }
 func (s embeddedServer) Stop(context.Context) error { return s.Kill() }
 
 func (s embeddedServer) Inject(f Fault) (Injection, error) {
-	return s.Node.Inject(engine.Fault(f)), nil
+	return s.Node.Inject(fault.Fault(f)), nil
 }

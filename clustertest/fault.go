@@ -13,12 +13,14 @@ import (
 //
 // What nodes send each other (PSYNC, REPLCONF, MIGRATE, RESTORE-ASKING) is
 // spared unless Command names it. Several faults that match one command add
-// up.
+// up: delays by their sum, of the rest the first of each kind.
 type Fault struct {
 	// Command matches a command by its name, case-insensitively ("GET").
 	// Empty matches every command.
 	Command string
-	// Key matches commands that name this key. Empty matches every command.
+	// Key matches commands that name this key, by the command table of
+	// redis-server 7.0; of a command that is not there every argument counts.
+	// Empty matches every command.
 	Key string
 	// Times is how many commands are hit before the fault ends by itself.
 	// Zero means until it is removed.
@@ -27,7 +29,9 @@ type Fault struct {
 	// Delay holds the command back this long before anything else.
 	Delay time.Duration
 	// Error is answered instead of executing the command, without the
-	// leading '-': "LOADING Redis is loading the dataset in memory".
+	// leading '-': "LOADING Redis is loading the dataset in memory". In a
+	// transaction it spoils the EXEC to come; in place of EXEC itself it ends
+	// the transaction.
 	Error string
 	// DropBefore resets the connection without executing the command.
 	DropBefore bool

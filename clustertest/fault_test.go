@@ -153,6 +153,86 @@ func dial(t testing.TB, addr string) net.Conn {
 	return conn
 }
 
+func TestFaultsMeetTheSameCommandsOnBothBackends(t *testing.T) {
+	on(t, withFaults, testFaultsMeetTheSameCommands)
+}
+
+func testFaultsMeetTheSameCommands(t *testing.T, b clustertest.Backend) {
+	c, ctx := run(t, b, 0), t.Context()
+	n := c.NodeForKey("key")
+	rdb := oneShot(t, n)
+
+	t.Run("several add up", func(t *testing.T) {
+		const delay = 30 * time.Millisecond
+		faults := []clustertest.Injection{
+			inject(t, n, clustertest.Fault{}),
+			inject(t, n, clustertest.Fault{Command: "GET", Delay: delay}),
+			inject(t, n, clustertest.Fault{Key: "key", Delay: delay}),
+			inject(t, n, clustertest.Fault{Command: "GET", Error: "ERR first", Times: 1}),
+			inject(t, n, clustertest.Fault{Command: "GET", Error: "ERR second", Times: 1}),
+		}
+		begin := time.Now()
+		err := rdb.Get(ctx, "key").Err()
+		if took := time.Since(begin); err == nil || err.Error() != "ERR first" || took < 2*delay {
+			t.Errorf("GET says %v after %v", err, took)
+		}
+		for i, f := range faults {
+			if f.Hits() == 0 {
+				t.Errorf("fault %d was not counted", i)
+			}
+			f.Remove()
+		}
+	})
+	t.Run("a client's MIGRATE is spared unless it is named", func(t *testing.T) {
+		migrate := func() (string, error) {
+			return rdb.Do(ctx, "migrate", "127.0.0.1", 1, "", 0, 1000, "keys", "key").Text()
+		}
+		all := inject(t, n, clustertest.Fault{Error: "ERR hit"})
+		if reply, err := migrate(); reply != "NOKEY" || all.Hits() != 0 {
+			t.Errorf("MIGRATE says %q, %v, %d hits", reply, err, all.Hits())
+		}
+		all.Remove()
+		named := inject(t, n, clustertest.Fault{Command: "migrate", Error: "ERR hit"})
+		if _, err := migrate(); err == nil || err.Error() != "ERR hit" {
+			t.Errorf("MIGRATE says %v", err)
+		}
+		named.Remove()
+	})
+	t.Run("a key is found where the command has it", func(t *testing.T) {
+		for _, test := range []struct {
+			args []any
+			hit  bool
+		}{
+			{[]any{"set", "{key}1", "key"}, false},
+			{[]any{"eval", "return 1", 1, "key"}, true},
+			{[]any{"eval", "return 1", 1, "{key}1", "key"}, false},
+			{[]any{"object", "encoding", "key"}, true},
+			{[]any{"xgroup", "create", "key", "{key}", "$", "mkstream"}, true},
+			{[]any{"xread", "streams", "key", "0"}, true},
+			{[]any{"zunionstore", "{key}1", 1, "key"}, true},
+			{[]any{"zadd", "{key}2", 1, "key"}, false},
+			{[]any{"publish", "key", "key"}, false},
+			{[]any{"echo", "key"}, false},
+		} {
+			f := inject(t, n, clustertest.Fault{Key: "key", Error: "ERR hit"})
+			err := rdb.Do(ctx, test.args...).Err()
+			if hit := err != nil && err.Error() == "ERR hit"; hit != test.hit || (f.Hits() > 0) != test.hit {
+				t.Errorf("%v: hit: %v, %d hits", test.args, hit, f.Hits())
+			}
+			f.Remove()
+		}
+	})
+	t.Run("an EXEC that is refused ends the transaction", func(t *testing.T) {
+		inject(t, n, clustertest.Fault{Command: "EXEC", Error: "LOADING later", Times: 1})
+		conn := dial(t, n.Addr())
+		fmt.Fprintf(conn, "MULTI\r\nINCR {key}count\r\nEXEC\r\nEXISTS {key}count\r\nQUIT\r\n")
+		got, err := io.ReadAll(conn)
+		if want := "+OK\r\n+QUEUED\r\n-LOADING later\r\n:0\r\n+OK\r\n"; string(got) != want {
+			t.Errorf("got %q, %v", got, err)
+		}
+	})
+}
+
 func TestAnOldViewIsShownUntilItIsThawed(t *testing.T) {
 	on(t, withFaults, testAnOldViewIsShownUntilItIsThawed)
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/rcctl/rcctl/clustertest/internal/engine"
 	"github.com/rcctl/rcctl/clustertest/internal/proxy"
 )
 
@@ -61,7 +62,7 @@ func newProcess(inst *processes, path string, p place, i int, o Options) (*proce
 		if nodeHost == "127.0.0.1" {
 			nodeHost = "" // clients come from there too
 		}
-		s.proxy = proxy.New(s.announce, s.addr, nodeHost, &inst.replicas)
+		s.proxy = proxy.New(s.announce, s.addr, nodeHost, engine.KeysOf, &inst.replicas)
 	}
 	if err := os.Mkdir(s.dir, 0o700); err != nil {
 		return nil, err

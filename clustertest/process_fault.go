@@ -6,6 +6,7 @@ import (
 	"net"
 	"strings"
 
+	"github.com/rcctl/rcctl/clustertest/internal/fault"
 	"github.com/rcctl/rcctl/clustertest/internal/proxy"
 	"github.com/rcctl/rcctl/clustertest/internal/resp"
 )
@@ -18,30 +19,7 @@ func (s *process) Inject(f Fault) (Injection, error) {
 	if s.proxy == nil {
 		return nil, errNoProxy
 	}
-	if f.Key != "" {
-		if err := s.learnKeys(); err != nil {
-			return nil, err
-		}
-	}
-	return s.proxy.Inject(proxy.Fault(f)), nil
-}
-
-// learnKeys asks the node where its commands have their keys.
-func (s *process) learnKeys() error {
-	ctx, cancel := context.WithTimeout(context.Background(), answerTimeout)
-	defer cancel()
-	commands, err := s.control.Command(ctx).Result()
-	if err != nil {
-		return err
-	}
-	keys := proxy.Keys{}
-	for name, info := range commands {
-		keys[strings.ToUpper(name)] = proxy.KeyPositions{
-			First: int(info.FirstKeyPos), Last: int(info.LastKeyPos), Step: int(info.StepCount),
-		}
-	}
-	s.proxy.SetKeys(keys)
-	return nil
+	return s.proxy.Inject(fault.Fault(f)), nil
 }
 
 // FreezeView implements [Server].

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"net"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/alicebob/miniredis/v2/server"
 
+	"github.com/rcctl/rcctl/clustertest/internal/fault"
 	"github.com/rcctl/rcctl/clustertest/internal/resp"
 )
 
@@ -260,21 +262,18 @@ func (c *conn) forget() {
 // perform runs one command and reports whether the connection goes on.
 func (c *conn) perform(args []string) bool {
 	m := c.n.c
-	var hit *Injection
+	var hit fault.Fault
 	faulted := c.direct
 	m.mu.Lock()
-	for c.n.paused != nil || c.n.hold != nil && c.n.hold.applies(c, args) || !faulted && len(c.n.faults) > 0 {
+	for c.n.paused != nil || c.n.hold != nil && c.n.hold.applies(c, args) || !faulted && !c.n.faults.Empty() {
 		m.mu.Unlock()
 		if !c.waitWhileHeld(args) {
 			return false
 		}
 		if !faulted {
-			var ok bool
-			if hit, ok = c.fault(args); !ok {
-				return false
-			}
-			if hit != nil && hit.f.Error != "" {
-				return true
+			var done, lost bool
+			if hit, done, lost = c.fault(args); done || lost {
+				return done
 			}
 			faulted = true
 		}
@@ -286,21 +285,23 @@ func (c *conn) perform(args []string) bool {
 	}
 	reply, w := c.n.process(c, args)
 	closing := c.closing
-	if hit == nil && len(reply) > 0 {
+	switch {
+	case spoils(hit):
+		reply = bytes.Clone(reply)
+	case len(reply) > 0:
 		c.send(reply)
-	} else if hit != nil {
-		reply = append([]byte(nil), reply...)
 	}
 	m.mu.Unlock()
 	if w != nil {
 		if reply, closing = c.await(w); reply == nil {
 			return false
 		}
-		if hit == nil {
+		if !spoils(hit) {
 			c.send(reply)
 		}
 	}
-	if hit != nil && !c.spoil(hit, reply) {
+	if spoils(hit) {
+		c.spoil(hit, reply)
 		return false
 	}
 	return !closing

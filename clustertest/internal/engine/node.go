@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"syscall"
 	"time"
+
+	"github.com/rcctl/rcctl/clustertest/internal/fault"
 )
 
 // A Node is one node of the cluster. Fields below c are guarded by Cluster.mu.
@@ -31,7 +33,7 @@ type Node struct {
 	conns     map[*conn]struct{}
 	channels  map[string]map[*conn]struct{}
 	patterns  map[string]map[*conn]struct{}
-	faults    []*Injection
+	faults    fault.Set
 	stats     *stats
 	slow      slowlog
 

@@ -162,11 +162,7 @@ func (c *conn) command(args []string, raw []byte) error {
 		_, err := c.toServer.Write(raw)
 		return err
 	}
-	var keys Keys
-	if k := c.proxy.keys.Load(); k != nil {
-		keys = *k
-	}
-	f := c.proxy.faults.match(name, args, c.fromNode.Load(), keys)
+	f := c.proxy.faults.Match(args, c.fromNode.Load(), c.proxy.keysOf)
 	if f.Delay > 0 {
 		if err := c.sleep(f.Delay); err != nil {
 			return err
@@ -174,9 +170,7 @@ func (c *conn) command(args []string, raw []byte) error {
 	}
 	switch {
 	case f.Error != "":
-		c.dirty = c.dirty || c.multi
-		c.answer(pending{local: resp.AppendError(nil, f.Error)})
-		return nil
+		return c.refuse(name, f.Error)
 	case f.DropBefore:
 		return errReset
 	}
@@ -187,6 +181,25 @@ func (c *conn) command(args []string, raw []byte) error {
 		}
 	}
 	return c.forward(name, args, raw, pending{drop: f.DropAfter, truncate: f.Truncate})
+}
+
+// refuse answers an error in place of a command. As with an error of the node,
+// an EXEC that is refused ends the transaction, and a command that is refused
+// spoils it.
+func (c *conn) refuse(name, msg string) error {
+	reply := resp.AppendError(nil, msg)
+	if name == "EXEC" && c.multi {
+		return c.discard(reply)
+	}
+	c.dirty = c.multi
+	c.answer(pending{local: reply})
+	return nil
+}
+
+// discard ends the transaction on the node and answers something else.
+func (c *conn) discard(answer []byte) error {
+	c.multi = false
+	return c.expect(pending{replies: 1, instead: answer}, resp.AppendCommand(nil, "DISCARD"))
 }
 
 // forward sends a command to the node and notes what answer to expect.
@@ -200,8 +213,7 @@ func (c *conn) forward(name string, args []string, raw []byte, want pending) err
 	case "EXEC":
 		if c.multi && c.dirty {
 			// The node does not know of the injected error.
-			raw = resp.AppendCommand(nil, "DISCARD")
-			want.instead = resp.AppendError(nil, "EXECABORT Transaction discarded because of previous errors.")
+			return c.discard(resp.AppendError(nil, "EXECABORT Transaction discarded because of previous errors."))
 		}
 		c.multi = false
 	case "HELLO":
@@ -234,6 +246,11 @@ func (c *conn) forward(name string, args []string, raw []byte, want pending) err
 		}
 		return c.toServer.Flush()
 	}
+	return c.expect(want, raw)
+}
+
+// expect sends a command whose answer the client waits for.
+func (c *conn) expect(want pending, raw []byte) error {
 	c.mu.Lock()
 	c.queue.push(want)
 	c.mu.Unlock()

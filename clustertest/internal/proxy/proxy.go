@@ -7,6 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/rcctl/rcctl/clustertest/internal/fault"
 )
 
 // dialTimeout bounds the connection to the node.
@@ -19,8 +21,8 @@ type Proxy struct {
 	// if it tells nothing.
 	nodeHost string
 	replicas *Replicas
-	faults   faults
-	keys     atomic.Pointer[Keys]
+	keysOf   func(args []string) []string
+	faults   fault.Set
 	frozen   atomic.Pointer[View]
 
 	mu       sync.Mutex // guards what follows
@@ -31,9 +33,10 @@ type Proxy struct {
 
 // New returns a proxy that will listen on addr for the node at target.
 // Connections from nodeHost are those of other nodes; "" means that all are
-// clients. Replicas may be shared by all proxies of a cluster.
-func New(addr, target, nodeHost string, replicas *Replicas) *Proxy {
-	return &Proxy{addr: addr, target: target, nodeHost: nodeHost, replicas: replicas, conns: map[*conn]struct{}{}}
+// clients. keysOf finds the keys that a command names. Replicas may be shared by
+// all proxies of a cluster.
+func New(addr, target, nodeHost string, keysOf func(args []string) []string, replicas *Replicas) *Proxy {
+	return &Proxy{addr: addr, target: target, nodeHost: nodeHost, keysOf: keysOf, replicas: replicas, conns: map[*conn]struct{}{}}
 }
 
 // Listen begins to accept connections. It does nothing when it listens.
@@ -131,15 +134,7 @@ func (p *Proxy) ResetClients() {
 }
 
 // Inject adds a fault.
-func (p *Proxy) Inject(f Fault) *Injection {
-	in := &Injection{proxy: p, fault: f}
-	p.faults.add(in)
-	return in
-}
-
-// SetKeys says where commands have their keys. Without it every argument
-// counts as a key.
-func (p *Proxy) SetKeys(k Keys) { p.keys.Store(&k) }
+func (p *Proxy) Inject(f fault.Fault) *fault.Injection { return p.faults.Add(f) }
 
 // A View are whole replies to questions about the topology, by protocol (2 or
 // 3) and subcommand of CLUSTER in upper case.

@@ -14,6 +14,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/rcctl/rcctl/clustertest/internal/fault"
 	"github.com/rcctl/rcctl/clustertest/internal/resp"
 )
 
@@ -106,6 +107,8 @@ func (s *server) commands() string {
 	return strings.Join(s.seen, " ")
 }
 
+func allArgs(args []string) []string { return args[1:] }
+
 // start puts a proxy in front of a server.
 func start(t testing.TB) (*Proxy, *server) {
 	t.Helper()
@@ -116,7 +119,7 @@ func start(t testing.TB) (*Proxy, *server) {
 	}
 	addr := free.Addr().String()
 	free.Close()
-	p := New(addr, s.Addr().String(), "", &Replicas{})
+	p := New(addr, s.Addr().String(), "", allArgs, &Replicas{})
 	if err := p.Listen(); err != nil {
 		t.Fatal(err)
 	}
@@ -176,8 +179,8 @@ func TestWhatNoFaultAsksForPassesByteForByte(t *testing.T) {
 
 func TestAPipelineKeepsItsOrderWhateverFaultsHitIt(t *testing.T) {
 	p, s := start(t)
-	p.Inject(Fault{Command: "BAD", Error: "ERR bad"})
-	slow := p.Inject(Fault{Command: "SLOW", Delay: 5 * time.Millisecond})
+	p.Inject(fault.Fault{Command: "BAD", Error: "ERR bad"})
+	slow := p.Inject(fault.Fault{Command: "SLOW", Delay: 5 * time.Millisecond})
 	var send, want strings.Builder
 	for i := range 3000 {
 		switch {
@@ -203,14 +206,14 @@ func TestAPipelineKeepsItsOrderWhateverFaultsHitIt(t *testing.T) {
 
 func TestResetsComeAfterTheRepliesBefore(t *testing.T) {
 	for name, test := range map[string]struct {
-		fault Fault
+		fault fault.Fault
 		want  string
 		seen  string
 	}{
-		"before":        {Fault{Command: "X", DropBefore: true}, "+A\r\n+B\r\n", "A B"},
-		"after":         {Fault{Command: "X", DropAfter: true}, "+A\r\n+B\r\n", "A B X"},
-		"half":          {Fault{Command: "X", Truncate: 2}, "+A\r\n+B\r\n+X", "A B X"},
-		"more than all": {Fault{Command: "X", Truncate: 99}, "+A\r\n+B\r\n+X\r\n", "A B X"},
+		"before":        {fault.Fault{Command: "X", DropBefore: true}, "+A\r\n+B\r\n", "A B"},
+		"after":         {fault.Fault{Command: "X", DropAfter: true}, "+A\r\n+B\r\n", "A B X"},
+		"half":          {fault.Fault{Command: "X", Truncate: 2}, "+A\r\n+B\r\n+X", "A B X"},
+		"more than all": {fault.Fault{Command: "X", Truncate: 99}, "+A\r\n+B\r\n+X\r\n", "A B X"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p, s := start(t)
@@ -230,7 +233,7 @@ func TestResetsComeAfterTheRepliesBefore(t *testing.T) {
 
 func TestPushesAndMessagesDoNotCountAsReplies(t *testing.T) {
 	p, _ := start(t)
-	p.Inject(Fault{Command: "BAD", Error: "ERR bad"})
+	p.Inject(fault.Fault{Command: "BAD", Error: "ERR bad"})
 	message2 := "*3\r\n$7\r\nmessage\r\n$1\r\na\r\n$2\r\nhi\r\n"
 	push := ">2\r\n$10\r\ninvalidate\r\n*1\r\n$1\r\nk\r\n"
 	// RAW sends more than one reply, as a server does that has news.
@@ -249,7 +252,7 @@ func TestPushesAndMessagesDoNotCountAsReplies(t *testing.T) {
 
 func TestAnInjectedErrorSpoilsTheTransaction(t *testing.T) {
 	p, s := start(t)
-	in := p.Inject(Fault{Command: "INCR", Error: "ERR bad", Times: 1})
+	in := p.Inject(fault.Fault{Command: "INCR", Error: "ERR bad", Times: 1})
 	got, err := talk(t, p, cmd("MULTI")+cmd("INCR", "a")+cmd("INCR", "b")+cmd("EXEC")+cmd("MULTI")+cmd("INCR", "a")+cmd("EXEC"))
 	want := "+OK\r\n-ERR bad\r\n+INCR\r\n-EXECABORT Transaction discarded because of previous errors.\r\n+OK\r\n+INCR\r\n+EXEC\r\n"
 	if got != want || err != nil || s.commands() != "MULTI INCR DISCARD MULTI INCR EXEC" {
@@ -290,7 +293,7 @@ func TestOldViewsFollowTheProtocolOfTheConnection(t *testing.T) {
 
 func TestReplicationIsCopiedAndHeld(t *testing.T) {
 	p, s := start(t)
-	p.Inject(Fault{Error: "ERR everything"})
+	p.Inject(fault.Fault{Error: "ERR everything"})
 	const want = "+REPLCONF\r\n\n\n+FULLRESYNC x 0\r\n$EOF:raw bytes, no reply"
 	receive := func(wait time.Duration) (string, error) {
 		conn := dial(t, p)
@@ -323,7 +326,7 @@ func TestReplicationIsCopiedAndHeld(t *testing.T) {
 
 func TestAfterMonitorEverythingPasses(t *testing.T) {
 	p, _ := start(t)
-	p.Inject(Fault{Command: "PING", Error: "ERR bad"})
+	p.Inject(fault.Fault{Command: "PING", Error: "ERR bad"})
 	lines := "+1.0 [0 a] \"GET\"\r\n+1.1 [0 a] \"SET\"\r\n"
 	got, err := talk(t, p, cmd("MONITOR")+cmd("RAW", lines)+cmd("PING"))
 	if want := "+MONITOR\r\n" + lines + "+PING\r\n"; got != want || err != nil {
@@ -333,13 +336,13 @@ func TestAfterMonitorEverythingPasses(t *testing.T) {
 
 func TestStopResetsAndListenBeginsAnew(t *testing.T) {
 	p, _ := start(t)
-	in := p.Inject(Fault{Command: "X", Error: "ERR stays"})
+	in := p.Inject(fault.Fault{Command: "X", Error: "ERR stays"})
 	open := dial(t, p)
 	io.WriteString(open, cmd("PING"))
 	if _, err := io.ReadFull(open, make([]byte, 7)); err != nil {
 		t.Fatal(err)
 	}
-	delayed := p.Inject(Fault{Command: "SLOW", Delay: time.Hour})
+	delayed := p.Inject(fault.Fault{Command: "SLOW", Delay: time.Hour})
 	io.WriteString(open, cmd("SLOW"))
 	for deadline := time.Now().Add(10 * time.Second); delayed.Hits() == 0 && time.Now().Before(deadline); {
 		<-time.After(time.Millisecond)
@@ -361,22 +364,6 @@ func TestStopResetsAndListenBeginsAnew(t *testing.T) {
 	p.ResetClients() // nobody is there
 	if got, err := talk(t, p, cmd("PING")); got != "+PING\r\n" || err != nil {
 		t.Errorf("after the reset it says %q, %v", got, err)
-	}
-}
-
-func TestKeysAreFoundByPosition(t *testing.T) {
-	keys := Keys{"GET": {1, 1, 1}, "MSET": {1, -1, 2}, "BLPOP": {1, -2, 1}}
-	for _, test := range []struct {
-		command, key string
-		want         bool
-	}{
-		{"GET k", "k", true}, {"GET v", "k", false}, {"MSET a k k v", "k", true}, {"MSET a k b k", "k", false},
-		{"BLPOP a k 0", "k", true}, {"BLPOP a 0", "0", false}, {"EVAL x 1 k", "k", true}, {"GET", "k", false},
-	} {
-		args := strings.Fields(test.command)
-		if got := keys.names(args[0], args, test.key); got != test.want {
-			t.Errorf("%s names %s: %v", test.command, test.key, got)
-		}
 	}
 }
 
