@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"slices"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -31,7 +32,9 @@ func (t *tracked) Args() []any {
 
 // SetErr is called by go-redis with the outcome of every attempt.
 func (t *tracked) SetErr(err error) {
-	if t.answered {
+	// A server's answer to a handshake looks like one to the command. After it
+	// comes another attempt, whose answer counts.
+	if t.answered && (err != nil || t.Err() == nil) {
 		return
 	}
 	t.Cmder.SetErr(err)
@@ -42,6 +45,33 @@ func (t *tracked) SetErr(err error) {
 		t.answered = true
 	}
 }
+
+// A lastTracked command also knows exactly whether it was written. Its Args
+// alone do not tell: cluster clients look at them to find the node.
+type lastTracked struct {
+	tracked
+	written *bool
+}
+
+// Args has a last argument that notes when it is written.
+func (t *lastTracked) Args() []any {
+	args := slices.Clone(t.tracked.Args())
+	last := len(args) - 1
+	if s, err := encode(args[last]); err == nil {
+		args[last] = notedArg{s, t.written}
+	}
+	return args
+}
+
+type notedArg struct {
+	arg     string
+	written *bool
+}
+
+func (n notedArg) MarshalBinary() ([]byte, error) { *n.written = true; return []byte(n.arg), nil }
+
+// String is for hooks that print commands.
+func (n notedArg) String() string { return n.arg }
 
 // isReply reports whether a server sent err.
 func isReply(err error) bool {

@@ -19,8 +19,8 @@ const redirectTime = time.Second
 //
 // Every command's keys must be in that slot; Tx checks this before anything is
 // sent, and its error names the command and the key. The queueing methods of
-// the pipeline return commands without a result; Exec of the pipeline is not
-// to be called.
+// the pipeline return commands without a result; fn only queues, and Exec and
+// Pipelined of the pipeline return an error.
 //
 // Redirects are followed, and the owner is looked for again while the slot is
 // on the move, for about 1 s or until ctx ends. Nothing is ever executed twice.
@@ -33,7 +33,7 @@ const redirectTime = time.Second
 // contexts; the commands must then not be read, and are not returned.
 func Tx(ctx context.Context, c redis.UniversalClient, tag string, fn func(redis.Pipeliner) error) ([]redis.Cmder, error) {
 	queue := c.TxPipeline()
-	if err := fn(queue); err != nil {
+	if err := fn(queueOnly{queue}); err != nil {
 		return nil, txError(ErrNotExecuted, err)
 	}
 	cmds := queue.Cmds()
@@ -73,20 +73,11 @@ func txError(kind, err error) error { return fmt.Errorf("hashtag: Tx: %w: %w", k
 func execTx(ctx context.Context, c redis.UniversalClient, cmds []redis.Cmder) (ran bool, err error) {
 	until := time.Now().Add(redirectTime)
 	for n := 0; ; n++ {
-		// The commands go in again, wrapped: go-redis would repeat a
-		// transaction whose write failed.
-		pipe := c.TxPipeline()
-		tracked := make([]tracked, len(cmds))
-		for i, cmd := range cmds {
-			cmd.SetErr(nil)
-			tracked[i].Cmder = cmd
-			_ = pipe.Process(ctx, &tracked[i])
-		}
-		_, err := pipe.Exec(ctx)
+		sent, replied, err := tryTx(ctx, c, cmds)
 		if err == nil {
 			return true, nil
 		}
-		switch outcome := txOutcome(cmds, err); {
+		switch outcome := txOutcome(cmds, sent, replied, err); {
 		case outcome == nil:
 			return true, firstErr(cmds)
 		case !errors.Is(outcome, ErrNotExecuted) || !isRedirect(err) && !isTemporary(err):
@@ -96,6 +87,42 @@ func execTx(ctx context.Context, c redis.UniversalClient, cmds []redis.Cmder) (r
 		}
 	}
 }
+
+// tryTx runs the transaction once. It reports whether EXEC may have been
+// written, and whether a reply of EXEC was read into a generic command.
+func tryTx(ctx context.Context, c redis.UniversalClient, cmds []redis.Cmder) (sent, replied bool, err error) {
+	// The commands go in again, wrapped: go-redis would repeat a transaction
+	// whose write failed.
+	pipe := c.TxPipeline()
+	for i, cmd := range cmds {
+		cmd.SetErr(nil)
+		if g, ok := cmd.(*redis.Cmd); ok {
+			g.SetVal(unread{})
+		}
+		t := tracked{Cmder: cmd}
+		if i < len(cmds)-1 {
+			_ = pipe.Process(ctx, &t)
+		} else { // what comes behind it is EXEC
+			_ = pipe.Process(ctx, &lastTracked{t, &sent})
+		}
+	}
+	_, err = pipe.Exec(ctx)
+	for _, cmd := range cmds {
+		if g, ok := cmd.(*redis.Cmd); ok {
+			if _, ok := g.Val().(unread); ok {
+				g.SetVal(nil)
+			} else {
+				replied = true
+			}
+		}
+	}
+	return sent, replied, err
+}
+
+// unread is the value of a generic command until a reply is read into it, be
+// it an error. Scripts are such commands, and only their errors may look like
+// a refusal of the server.
+type unread struct{}
 
 // firstErr is the first error of a command; a missing key is none.
 func firstErr(cmds []redis.Cmder) error {
@@ -117,9 +144,11 @@ func lookAgain(ctx context.Context, c redis.UniversalClient, n int) bool {
 
 // txOutcome is nil when the transaction ran, otherwise ErrNotExecuted or
 // ErrUnknown. err is the error of the whole.
-func txOutcome(cmds []redis.Cmder, err error) error {
+func txOutcome(cmds []redis.Cmder, sent, replied bool, err error) error {
 	switch {
-	case !isReply(err) && neverSent(err):
+	case replied && isReply(err):
+		return nil
+	case !sent, !isReply(err) && neverSent(err):
 		return ErrNotExecuted
 	case !isReply(err):
 		return ErrUnknown
@@ -146,7 +175,7 @@ func isRefusal(err error) bool {
 	if isTemporary(err) || redis.IsAuthError(err) || redis.IsPermissionError(err) || redis.IsOOMError(err) || redis.IsNoReplicasError(err) {
 		return true
 	}
-	for _, p := range []string{"CROSSSLOT", "MISCONF", "BUSY", "unknown command", "wrong number of arguments"} {
+	for _, p := range []string{"CROSSSLOT", "MISCONF", "BUSY ", "unknown command", "wrong number of arguments"} {
 		if redis.HasErrorPrefix(err, p) {
 			return true
 		}

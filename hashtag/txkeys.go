@@ -1,6 +1,8 @@
 package hashtag
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -19,7 +21,7 @@ var allKeys = keyRule{first: 1, last: -1, step: 1}
 // keyRules are the commands whose keys are not just the first argument. What
 // is missing here is still refused by the server, before the transaction runs.
 var keyRules = map[string]keyRule{
-	"del": allKeys, "unlink": allKeys, "exists": allKeys, "touch": allKeys, "mget": allKeys, "watch": allKeys,
+	"del": allKeys, "unlink": allKeys, "exists": allKeys, "touch": allKeys, "mget": allKeys,
 	"sinter": allKeys, "sunion": allKeys, "sdiff": allKeys, "sinterstore": allKeys, "sunionstore": allKeys,
 	"sdiffstore": allKeys, "pfcount": allKeys, "pfmerge": allKeys,
 	"mset": {first: 1, last: -1, step: 2}, "msetnx": {first: 1, last: -1, step: 2},
@@ -47,10 +49,8 @@ var destFirst = map[string]bool{"zunionstore": true, "zinterstore": true, "zdiff
 func keysOf(cmd redis.Cmder) []string {
 	args := cmd.Args()
 	arg := func(i int) string {
-		if s, ok := args[i].(string); ok {
-			return s
-		}
-		return fmt.Sprint(args[i])
+		s, _ := encode(args[i]) // go-redis will say what it cannot encode
+		return s
 	}
 	name := strings.ToLower(cmd.Name())
 	rule, known := keyRules[name]
@@ -83,10 +83,15 @@ func keysOf(cmd redis.Cmder) []string {
 	return keys
 }
 
-// checkSlots returns an error when a command names a key outside the slot.
+// checkSlots returns an error when a command names a key outside the slot, or
+// would end the transaction before its time.
 func checkSlots(tag string, cmds []redis.Cmder) error {
 	slot := Slot(tag)
 	for i, cmd := range cmds {
+		switch name := strings.ToLower(cmd.Name()); name {
+		case "multi", "exec", "discard", "watch":
+			return fmt.Errorf("command %d, %s, cannot be queued: Tx sends MULTI and EXEC itself, and Watch watches keys", i+1, name)
+		}
 		for _, key := range keysOf(cmd) {
 			if s := Slot(key); s != slot {
 				return fmt.Errorf("command %d, %s, names key %q in slot %d, and the transaction is in slot %d of %q: build the key with Key: %w",
@@ -96,3 +101,22 @@ func checkSlots(tag string, cmds []redis.Cmder) error {
 	}
 	return nil
 }
+
+// A queueOnly is a pipeline that is not executed by the function that fills
+// it: what it would send has not been checked, and might be sent twice.
+type queueOnly struct{ redis.Pipeliner }
+
+var errQueueOnly = errors.New("the function of Tx queues commands, Tx executes them when it has returned")
+
+func (queueOnly) Exec(context.Context) ([]redis.Cmder, error) { return nil, errQueueOnly }
+
+func (queueOnly) Pipelined(context.Context, func(redis.Pipeliner) error) ([]redis.Cmder, error) {
+	return nil, errQueueOnly
+}
+
+func (queueOnly) TxPipelined(context.Context, func(redis.Pipeliner) error) ([]redis.Cmder, error) {
+	return nil, errQueueOnly
+}
+
+func (q queueOnly) Pipeline() redis.Pipeliner   { return q }
+func (q queueOnly) TxPipeline() redis.Pipeliner { return q }
