@@ -72,7 +72,7 @@ func (c *call) run(ctx context.Context) error {
 	}
 	var lanes []*lane
 	c.bounded(ctx, "the cluster", all, func(ctx context.Context) {
-		found, lost, err := c.lanes(ctx, all)
+		found, lost, err := c.lanes(ctx, all, c.read)
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		lanes = found
@@ -182,13 +182,8 @@ func (c *call) runLane(ctx context.Context, l *lane) {
 			_ = pipe.Process(ctx, &cmds[i])
 		}
 		_, err := pipe.Exec(ctx)
-		broken := c.settle(l, cmds, err, &again)
 		rest = rest[n:]
-		if broken != nil { // the node is not well: the rest waits for the next attempt
-			c.mu.Lock()
-			c.refused(rest, broken)
-			c.leave(rest, broken, &again)
-			c.mu.Unlock()
+		if !c.settle(l, cmds, rest, err, &again) {
 			break
 		}
 	}

@@ -30,11 +30,11 @@ import (
 type Multi struct {
 	// Client is the client to use: a cluster client, a ring or a client of a
 	// single server. A cluster client follows redirects only with MaxRedirects
-	// of 1 or more (the default is 3). Nodes are asked directly, so hooks added to a cluster
-	// client itself see redirected commands only; add hooks with OnNewNode. On
-	// a cluster client with ReadOnly, MGet and Exists ask replicas, which may
-	// lag behind and which, while a slot is moved, call keys missing that are
-	// already gone.
+	// of 1 or more (the default is 3). Nodes are asked directly, so hooks added
+	// to a cluster client itself see redirected commands only; add hooks with
+	// OnNewNode. On a cluster client with ReadOnly, MGet and Exists ask replicas
+	// (and masters where a replica fails), which may lag behind and which, while
+	// a slot is moved, call keys missing that are already gone.
 	Client redis.UniversalClient
 
 	// ShardTimeout bounds what one operation spends on one node, redirects and

@@ -33,10 +33,11 @@ type (
 	reloader   interface{ ReloadState(context.Context) }
 )
 
-// lanes finds the owners of keys. When an owner cannot be found it returns the
-// keys without one and the error; the others are in lanes.
-func (c *call) lanes(ctx context.Context, index []int) (lanes []*lane, lost []int, err error) {
-	find := c.finder(ctx)
+// lanes finds the owners of keys, or replicas of them when the client prefers
+// those. When an owner cannot be found it returns the keys without one and the
+// error; the others are in lanes.
+func (c *call) lanes(ctx context.Context, index []int, replicas bool) (lanes []*lane, lost []int, err error) {
+	find := c.finder(ctx, replicas)
 	if find == nil {
 		name := "the server"
 		if cl, ok := c.Client.(clientOpts); ok {
@@ -68,7 +69,7 @@ func (c *call) lanes(ctx context.Context, index []int) (lanes []*lane, lost []in
 
 // finder returns the function that finds the owner of key i, or nil when there
 // is only one server.
-func (c *call) finder(ctx context.Context) func(i int) (*redis.Client, error) {
+func (c *call) finder(ctx context.Context, replicas bool) func(i int) (*redis.Client, error) {
 	if ring, ok := c.Client.(shardFinder); ok {
 		return func(i int) (*redis.Client, error) { return ring.GetShardClientForKey(c.keys[i]) }
 	}
@@ -77,7 +78,7 @@ func (c *call) finder(ctx context.Context) func(i int) (*redis.Client, error) {
 		return nil
 	}
 	find := cluster.MasterForKey
-	if o, ok := c.Client.(clusterOpts); ok && c.read && o.Options().ReadOnly {
+	if o, ok := c.Client.(clusterOpts); ok && replicas && o.Options().ReadOnly {
 		if r, ok := c.Client.(replicaFinder); ok {
 			find = r.SlaveForKey
 		}

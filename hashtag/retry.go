@@ -24,9 +24,11 @@ func (a *again) follow(addr string, index []int) {
 	a.moved[addr] = append(a.moved[addr], index...)
 }
 
-// settle takes the answers of one round trip. It returns an error when the
-// connection broke or there was none.
-func (c *call) settle(l *lane, cmds []tracked, execErr error, a *again) (broken error) {
+// settle takes the answers of one round trip. It returns false when the
+// connection broke or there was none: the node is not well, and rest, what was
+// to be sent next, waits for the next attempt too.
+func (c *call) settle(l *lane, cmds []tracked, rest []int, execErr error, a *again) bool {
+	var broken error
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for i := range cmds {
@@ -48,7 +50,12 @@ func (c *call) settle(l *lane, cmds []tracked, execErr error, a *again) (broken 
 		broken = err
 		c.lose(t, err, a)
 	}
-	return broken
+	if broken == nil {
+		return true
+	}
+	c.refused(rest, broken)
+	c.leave(rest, broken, a)
+	return false
 }
 
 // answer takes the reply of a server. The lock is held.
@@ -100,7 +107,7 @@ func (c *call) lose(t *tracked, err error, a *again) {
 
 // leave deals with keys that were not sent because of err. The lock is held.
 func (c *call) leave(index []int, err error, a *again) {
-	if isNetwork(err) {
+	if isNetwork(err) || isTemporary(err) { // a handshake too is refused while a server loads
 		a.failed = append(a.failed, index...)
 	} else if !isContext(err) {
 		c.finish(index, err)
@@ -167,7 +174,8 @@ func (c *call) retry(ctx context.Context, l *lane, a *again, g *errgroup.Group) 
 	if !sleep(ctx, backoff(l.retries)) {
 		return
 	}
-	lanes, lost, err := c.lanes(ctx, a.failed)
+	// A replica that failed is no reason to have no answer: ask the masters.
+	lanes, lost, err := c.lanes(ctx, a.failed, false)
 	c.mu.Lock()
 	c.finish(lost, err)
 	c.mu.Unlock()
