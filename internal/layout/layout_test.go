@@ -47,6 +47,7 @@ var rootRequirements = map[string]string{
 	"golang.org/x/sync":                       "singleflight, errgroup and semaphore",
 	"golang.org/x/sys":                        "rlimits, inet_diag, signals to child processes",
 	"golang.org/x/term":                       "is this a terminal, how wide",
+	"golang.org/x/tools":                      "analyzers and package loading, in audit only",
 	"github.com/spf13/cobra":                  "the command line, in cmd/rcctl only",
 	"github.com/HdrHistogram/hdrhistogram-go": "latency histograms, in bench only",
 	"golang.org/x/perf":                       "Mann-Whitney test of rcctl bench compare, in bench only",
