@@ -32,7 +32,7 @@ With --cluster the keys of every slot are counted, and a sample of keys is read
 with SCAN for their tags: one node after the other, a replica where one is in
 sync, with a pause after each SCAN, and without touching access times or being
 in the way of other clients (CLIENT NO-TOUCH and NO-EVICT, where the server
-knows them).
+knows them). With --match the shares of tags are shares of the keys that match.
 
 Without --cluster, or with '-', the keys are read from standard input, one a
 line; with both, the owners of the slots are asked from the cluster.`,
@@ -149,12 +149,13 @@ func (r *skewReport) fromStdin(a *app, o *skewOptions, owners *slotOwners) error
 	if err != nil {
 		return err
 	}
-	r.fill(skew, skew)
+	r.fill(skew, skew, skew.Keys)
 	return nil
 }
 
-// fill takes slots and nodes from what was counted and tags from the sample.
-func (r *skewReport) fill(counted, sample hashtag.Skew) {
+// fill takes slots and nodes from what was counted and tags from the sample,
+// for which looked keys were looked at.
+func (r *skewReport) fill(counted, sample hashtag.Skew, looked int) {
 	r.Keys, r.Sampled, r.SlotsUsed = counted.Keys, sample.Keys, counted.SlotsUsed
 	r.Nodes, r.Hottest, r.Static = []skewNode{}, []skewSlot{}, []skewTag{}
 	for _, n := range counted.Nodes {
@@ -164,7 +165,8 @@ func (r *skewReport) fill(counted, sample hashtag.Skew) {
 		r.Hottest = append(r.Hottest, skewSlot(s))
 	}
 	for _, t := range sample.Static {
-		st := skewTag{Slot: t.Slot, Keys: int(t.Share*float64(counted.Keys) + 0.5), Share: t.Share, Node: t.Node, shown: printable(t.Tag)}
+		keys := float64(t.Keys) * float64(counted.Keys) / float64(max(looked, 1))
+		st := skewTag{Slot: t.Slot, Keys: int(keys + 0.5), Share: t.Share, Node: t.Node, shown: printable(t.Tag)}
 		st.Tag, st.TagHex = jsonText(t.Tag)
 		for _, e := range t.Examples {
 			st.Examples = append(st.Examples, printable(e))
@@ -227,11 +229,11 @@ type scanOptions struct {
 }
 
 func (o *scanOptions) register(cmd *cobra.Command) {
-	cmd.Flags().IntVar(&o.sample, "sample", 100_000, "read about this many `keys` for their tags; 0 for all")
+	cmd.Flags().IntVar(&o.sample, "sample", 100_000, "look at about this many `keys` for their tags; 0 for all")
 	cmd.Flags().IntVar(&o.count, "count", 500, "`keys` looked at by one SCAN")
 	cmd.Flags().DurationVar(&o.pause, "pause", 2*time.Millisecond, "rest after each SCAN")
 	cmd.Flags().DurationVar(&o.limit, "for", time.Minute, "stop sampling after this long")
-	cmd.Flags().StringVar(&o.match, "match", "", "sample only keys that match this glob `pattern`")
+	cmd.Flags().StringVar(&o.match, "match", "", "of these keys take only those that match this glob `pattern`")
 }
 
 func (o *scanOptions) check() error {

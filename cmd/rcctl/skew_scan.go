@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"sync"
 	"time"
@@ -32,6 +33,7 @@ func (r *skewReport) fromCluster(ctx context.Context, c *redis.ClusterClient, o 
 	var perSlot [hashtag.Slots]int
 	var shards []*skewShard
 	nodes := nodesByAddr(ctx, c)
+	//lint:ignore SA1019 CLUSTER SHARDS is not known before Redis 7.0
 	ranges, err := c.ClusterSlots(ctx).Result()
 	if err != nil {
 		return fmt.Errorf("read the slot map: %w", err)
@@ -49,20 +51,26 @@ func (r *skewReport) fromCluster(ctx context.Context, c *redis.ClusterClient, o 
 		shards = append(shards, s)
 	}
 	counted := hashtag.AnalyzeSlots(&perSlot, owners.owner)
-	ctx, cancel := context.WithTimeout(ctx, o.limit)
-	defer cancel()
+	until, looked := time.Now().Add(o.limit), 0
 	sample := hashtag.Analyze(func(yield func(string) bool) {
-		for _, s := range shards {
+		for i, s := range shards {
 			quota := s.keys
 			if o.sample > 0 && o.sample < counted.Keys {
 				quota = int(float64(o.sample) * float64(s.keys) / float64(counted.Keys))
 			}
-			if err := s.sample(ctx, o, quota, yield); err != nil && !errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			// Every shard gets its part of the time that is left.
+			end := time.Now().Add(time.Until(until) / time.Duration(len(shards)-i))
+			sctx, cancel := context.WithDeadline(ctx, end)
+			n, err := s.sample(sctx, o, quota, yield)
+			cancel()
+			looked += n
+			over := ctx.Err() == nil && (errors.Is(err, context.DeadlineExceeded) || time.Now().After(end))
+			if err != nil && !over {
 				errs = append(errs, fmt.Errorf("%s: %w", s.name, err))
 			}
 		}
 	}, owners.owner)
-	r.fill(counted, sample)
+	r.fill(counted, sample, looked)
 	return errors.Join(errs...)
 }
 
@@ -176,45 +184,51 @@ func (s *skewShard) countSlots(ctx context.Context, perSlot *[hashtag.Slots]int,
 	return nil
 }
 
-// sample reads about quota keys: all of them in one pass when there are no
-// more, otherwise some from many places.
-func (s *skewShard) sample(ctx context.Context, o scanOptions, quota int, yield func(string) bool) error {
+// sample looks at about quota keys, whether they match or not, and returns how
+// many it were: all of them in one pass when there are no more, otherwise some
+// from many places.
+func (s *skewShard) sample(ctx context.Context, o scanOptions, quota int, yield func(string) bool) (looked int, err error) {
 	if quota >= s.keys {
-		_, err := s.scan(ctx, o, 0, s.keys+1, yield)
-		return err
+		if looked, err = s.scan(ctx, o, 0, math.MaxInt, yield); err == nil {
+			looked = s.keys
+		}
+		return looked, err
 	}
-	for part := 0; part < scanParts && quota > 0; part++ {
+	for part := 0; part < scanParts && looked < quota; part++ {
 		// A slot is a valid cursor: with a dictionary for each slot it means
 		// that slot, with one for all of them it is as good as any.
 		start := s.slots[rand.IntN(len(s.slots))]
-		n, err := s.scan(ctx, o, uint64(start), (quota+scanParts-part-1)/(scanParts-part), yield)
+		n, err := s.scan(ctx, o, uint64(start), (quota-looked+scanParts-part-1)/(scanParts-part), yield)
+		looked += n
 		if err != nil {
-			return err
+			return looked, err
 		}
-		quota -= n
 	}
-	return nil
+	return looked, nil
 }
 
-// scan yields keys from a cursor on until there are n or the end is reached.
-func (s *skewShard) scan(ctx context.Context, o scanOptions, cursor uint64, n int, yield func(string) bool) (int, error) {
-	got := 0
+// scan yields the keys that match, from a cursor on until n keys were looked
+// at or the end is reached, and returns how many it were. A SCAN that filters
+// does not say how many; it is about its COUNT.
+func (s *skewShard) scan(ctx context.Context, o scanOptions, cursor uint64, n int, yield func(string) bool) (looked int, err error) {
 	for {
-		keys, next, err := s.conn.Scan(ctx, cursor, o.match, int64(min(o.count, n-got+1))).Result()
+		count := min(o.count, n-looked)
+		keys, next, err := s.conn.Scan(ctx, cursor, o.match, int64(count)).Result()
 		if err != nil {
-			return got, fmt.Errorf("scan: %w", err)
+			return looked, fmt.Errorf("scan: %w", err)
 		}
 		for _, key := range keys {
-			if !yield(key) {
-				return got, nil
-			}
-			got++
+			yield(key)
 		}
-		if cursor = next; cursor == 0 || got >= n {
-			return got, nil
+		if o.match == "" {
+			count = len(keys)
+		}
+		looked += count
+		if cursor = next; cursor == 0 || looked >= n {
+			return looked, nil
 		}
 		if err := rest(ctx, o.pause); err != nil {
-			return got, err
+			return looked, err
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -122,7 +123,28 @@ func TestSlotAndSkewOnARealCluster(t *testing.T) {
 		t.Errorf("%d replicas were asked, want all 3", n)
 	}
 
-	rep := skewJSON(t, runWithInput(t, "{cart}:1\nother\n", "skew", "-", "--cluster", seed, "-o", "json"), exitOK)
+	// --match chooses among the keys looked at, it does not make them more.
+	for _, sample := range []string{"100000", "2000"} {
+		r := runWithInput(t, "", "skew", "--cluster", seed, "-o", "json", "--sample", sample, "--pause", "0s", "--match", "{cart}:1*")
+		rep := skewJSON(t, r, exitOK) // 1111 keys
+		if len(rep.Static) != 1 || rep.Static[0].Share != 1 || rep.Static[0].Keys < 500 || rep.Static[0].Keys > 2000 {
+			t.Errorf("sample of %s: static tags %+v, want cart with about 1111 keys", sample, rep.Static)
+		}
+	}
+	// When the time is over there is what was read by then, of every shard.
+	for range 5 {
+		r := runWithInput(t, "", "skew", "--cluster", seed, "-o", "json", "--count", "1", "--pause", "1ms", "--for", "150ms")
+		if rep := skewJSON(t, r, exitOK); rep.Sampled == 0 || rep.Sampled >= 8000 {
+			t.Errorf("%d keys in 150ms, want some", rep.Sampled)
+		}
+	}
+	before := scans(c)
+	rep := skewJSON(t, runWithInput(t, "", "skew", "--cluster", seed, "-o", "json", "--sample", "2000", "--pause", "0s", "--match", "none"), exitOK)
+	if n := scans(c) - before; rep.Sampled != 0 || n > 300 {
+		t.Errorf("%d SCANs for a sample of 2000, %d keys", n, rep.Sampled)
+	}
+
+	rep = skewJSON(t, runWithInput(t, "{cart}:1\nother\n", "skew", "-", "--cluster", seed, "-o", "json"), exitOK)
 	if rep.Keys != 2 || len(rep.Nodes) != 3 {
 		t.Errorf("keys from standard input with owners: %+v", rep)
 	}
@@ -146,6 +168,19 @@ func TestSlotAndSkewOnARealCluster(t *testing.T) {
 	if r.code != exitUnknown || r.stdout != "" {
 		t.Errorf("no server: exit code %d, stdout %s", r.code, r.stdout)
 	}
+}
+
+// scans is how many SCANs all nodes have executed.
+func scans(c *clustertest.Cluster) (n int) {
+	for _, node := range c.Nodes() {
+		var calls int
+		info := node.Client().Info(context.Background(), "commandstats").Val()
+		if _, rest, ok := strings.Cut(info, "cmdstat_scan:calls="); ok {
+			fmt.Sscan(strings.Split(rest, ",")[0], &calls)
+		}
+		n += calls
+	}
+	return n
 }
 
 // untilNil polls until check returns nil.
