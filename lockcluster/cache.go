@@ -34,6 +34,7 @@ type Cache struct {
 	group      singleflight.Group
 	open       keySet // keys with a flight that can be joined
 	refreshing keySet // keys with a refresh in this process
+	fallbacks  keySet // keys with a load after WaitBudget in this process
 	sickLoads  *semaphore.Weighted
 	refreshes  *semaphore.Weighted
 

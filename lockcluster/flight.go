@@ -2,7 +2,6 @@ package lockcluster
 
 import (
 	"context"
-	"math/rand/v2"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -315,10 +314,33 @@ func (f *flight) lastResort(ctx context.Context, sh *shard, held header) (answer
 		a, err := f.fail(WaitedTooLong, nil)
 		return a, true, err
 	}
+	first := f.c.fallbacks.add(f.key)
+	defer f.c.fallbacks.remove(f.key)
+	if !first { // a flight sealed early may overlap: one such load per process
+		return f.awaitFallback(ctx, sh)
+	}
 	f.reason = loadFallback
 	defer func() { f.reason = loadMiss }()
 	limit := min(f.c.cfg.LoserTimeout, f.left(f.c.cfg.WaitBudget+f.c.cfg.LoserTimeout))
 	return f.loadAndFill(ctx, sh, reply{header: held}, held.lease, limit)
+}
+
+// awaitFallback waits for the last resort of another flight of this process.
+func (f *flight) awaitFallback(ctx context.Context, sh *shard) (answer, bool, error) {
+	timer := time.NewTimer(max(f.left(f.c.cfg.WaitBudget+f.c.cfg.LoserTimeout), 0))
+	defer timer.Stop()
+	for {
+		select {
+		case <-f.waiter.c:
+		case <-timer.C:
+			f.seal()
+			a, err := f.fail(WaitedTooLong, nil)
+			return a, true, err
+		}
+		if a, done, err := f.reread(ctx, sh); done {
+			return a, true, err
+		}
+	}
 }
 
 func (f *flight) staleCopy(ctx context.Context, sh *shard, now int64) (answer, bool, error) {
@@ -373,12 +395,4 @@ func (f *flight) unleased(ctx context.Context, reason loadReason) (answer, error
 		c.setPlain(ctx, f.key, a.value)
 	}
 	return a, nil
-}
-
-// jittered is a fresh length, shortened.
-func (c *Cache) jittered() time.Duration {
-	if c.cfg.Jitter == 0 {
-		return c.cfg.Fresh
-	}
-	return c.cfg.Fresh - rand.N(c.cfg.Jitter)
 }

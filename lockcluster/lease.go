@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"sync"
 	"time"
 )
@@ -132,4 +133,12 @@ func (c *Cache) warn(msg, key string, err error) {
 	c.quiet.last[msg] = now
 	c.quiet.mu.Unlock()
 	c.cfg.Logger.Warn("lockcluster: "+msg, slog.String("key", key), slog.Any("error", err))
+}
+
+// jittered is a fresh length, shortened.
+func (c *Cache) jittered() time.Duration {
+	if c.cfg.Jitter == 0 {
+		return c.cfg.Fresh
+	}
+	return c.cfg.Fresh - rand.N(c.cfg.Jitter)
 }
