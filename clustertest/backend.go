@@ -53,16 +53,17 @@ type Server interface {
 	DialDirect(ctx context.Context) (net.Conn, error)
 
 	// Kill ends the node at once, as kill -9 does: its connections are reset,
-	// new ones are refused.
+	// new ones are refused. Killing a dead node does nothing.
 	Kill() error
-	// Stop ends the node in an orderly way.
+	// Stop ends the node in an orderly way. Stopping a dead node does nothing.
 	Stop(ctx context.Context) error
 	// Start starts a killed or stopped node again with the same node id and
-	// address, and returns when it answers.
+	// address, and returns when it answers. Faults and a frozen view stay. It
+	// fails once the instance is closed.
 	Start(ctx context.Context) error
 
 	// Pause freezes the node: connections are accepted by the kernel and
-	// nothing is answered. Resume ends that.
+	// nothing is answered. Resume ends that. Both fail when the node is dead.
 	Pause() error
 	Resume() error
 

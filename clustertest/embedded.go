@@ -56,11 +56,20 @@ func (i *embeddedInstance) Dial(ctx context.Context, network, addr string) (net.
 	return i.c.Dial(ctx, network, addr)
 }
 
-// embeddedServer makes a node of the engine a Server. An orderly stop is a
-// kill: nothing is lost here when a node ends.
+// embeddedServer makes a node of the engine a Server.
 type embeddedServer struct{ *engine.Node }
 
-func (s embeddedServer) Stop(context.Context) error { return s.Kill() }
+func (s embeddedServer) running() bool { return s.Running() }
+
+func (s embeddedServer) Kill() error {
+	s.Node.Kill()
+	return nil
+}
+
+func (s embeddedServer) Stop(context.Context) error {
+	s.Node.Stop()
+	return nil
+}
 
 func (s embeddedServer) Inject(f Fault) (Injection, error) {
 	return s.Node.Inject(fault.Fault(f)), nil

@@ -23,12 +23,15 @@ const (
 // has it. When it fails the slot at hand stays half moved and the error names
 // it. It blocks until ctx ends; without a deadline each step is bounded.
 func (c *Cluster) MoveSlots(ctx context.Context, to *Node, slots ...int) error {
+	if to == nil || to.cluster != c {
+		return errors.New("clustertest: move slots: the target is no node of this cluster")
+	}
 	v := c.bestView(ctx)
 	moved := map[int]bool{}
 	var masters []*Node
 	for _, slot := range slots {
 		m := &Move{cluster: c, slot: slot, to: to, from: c.byID[v.owner(slot)]}
-		if moved[slot] || to != nil && m.from == to {
+		if moved[slot] || m.from == to {
 			continue
 		}
 		if len(moved) == 0 {

@@ -2,6 +2,7 @@ package clustertest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"sync"
@@ -20,6 +21,10 @@ type Node struct {
 	cluster *Cluster
 	srv     Server
 	id      string
+
+	// turn is held while the node is killed, stopped, started, paused or
+	// resumed: one after the other. Lock order: turn, then mu.
+	turn sync.Mutex
 
 	mu      sync.Mutex      // guards what follows
 	clients []*redis.Client // one for each run of the node, the last in use
@@ -145,10 +150,11 @@ func (n *Node) answers() bool {
 	return !paused && n.Alive()
 }
 
-// change runs op and, when it succeeds, notes the state it leads to.
+// change runs op and, when it succeeds, notes the state it leads to. The
+// caller holds turn.
 func (n *Node) change(name string, op func() error, up, paused bool) error {
 	if err := op(); err != nil {
-		return fmt.Errorf("clustertest: %s %s: %w", name, n.Addr(), err)
+		return n.fault(name, err)
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -159,33 +165,26 @@ func (n *Node) change(name string, op func() error, up, paused bool) error {
 // Kill ends the node at once, as kill -9 does: its connections are reset, new
 // ones are refused. Killing a dead node does nothing.
 func (n *Node) Kill() error {
-	if n.ended() {
-		return nil
-	}
+	n.turn.Lock()
+	defer n.turn.Unlock()
 	return n.change("kill", n.srv.Kill, false, false)
-}
-
-// ended reports whether the node was killed or stopped.
-func (n *Node) ended() bool {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return !n.up
 }
 
 // Stop ends the node in an orderly way. When ctx ends first the node is
 // killed. Stopping a dead node does nothing.
 func (n *Node) Stop(ctx context.Context) error {
-	if n.ended() {
-		return nil
-	}
+	n.turn.Lock()
+	defer n.turn.Unlock()
 	return n.change("stop", func() error { return n.srv.Stop(ctx) }, false, false)
 }
 
 // Start starts a killed or stopped node again with the same node id and
 // address, and returns when it answers. It may take a while longer until the
 // others take it up again: see [Cluster.WaitReady]. Starting a live node does
-// nothing.
+// nothing. Faults and a frozen view are still there afterwards.
 func (n *Node) Start(ctx context.Context) error {
+	n.turn.Lock()
+	defer n.turn.Unlock()
 	if n.Alive() {
 		return nil
 	}
@@ -199,11 +198,20 @@ func (n *Node) Start(ctx context.Context) error {
 }
 
 // Pause freezes the node: connections are accepted and nothing is answered.
-// [Node.Resume] ends that.
-func (n *Node) Pause() error { return n.change("pause", n.srv.Pause, true, true) }
+// [Node.Resume] ends that. A dead node cannot be paused.
+func (n *Node) Pause() error {
+	n.turn.Lock()
+	defer n.turn.Unlock()
+	return n.change("pause", n.srv.Pause, true, true)
+}
 
-// Resume ends a pause. A node that is not paused stays as it is.
-func (n *Node) Resume() error { return n.change("resume", n.srv.Resume, true, false) }
+// Resume ends a pause. A node that is not paused stays as it is; a dead one
+// cannot be resumed, see [Node.Start].
+func (n *Node) Resume() error {
+	n.turn.Lock()
+	defer n.turn.Unlock()
+	return n.change("resume", n.srv.Resume, true, false)
+}
 
 // ResetConns resets every client connection of the node, except those of
 // [Node.Client].
@@ -224,8 +232,11 @@ func (n *Node) Inject(f Fault) (Injection, error) {
 // FreezeView makes the node answer clients that ask for the topology (CLUSTER
 // SLOTS, SHARDS, NODES, INFO) as of now, and on the embedded backend route by
 // it, until it is called with false. The methods of [Cluster] do not ask a
-// frozen node. It needs [Caps].Faults.
+// frozen node. Only a node that answers can be frozen. It needs [Caps].Faults.
 func (n *Node) FreezeView(frozen bool) error {
+	if n.cluster.Caps().Faults && frozen && !n.answers() {
+		return n.fault("freeze the view of", errors.New("it is not alive, or paused"))
+	}
 	if err := n.srv.FreezeView(frozen); err != nil {
 		return n.fault("freeze the view of", err)
 	}
@@ -244,8 +255,15 @@ func (n *Node) isFrozen() bool {
 
 // PauseReplication stops (or lets go on) what this replica receives from its
 // master, so that a failover to it loses the writes made meanwhile: pause,
-// write, kill the master, [Cluster.Failover]. It needs [Caps].Faults.
+// write, kill the master, [Cluster.Failover]. A master receives nothing that
+// could be paused. It needs [Caps].Faults.
 func (n *Node) PauseReplication(paused bool) error {
+	if n.cluster.Caps().Faults && paused {
+		v := n.cluster.bestView(context.Background())
+		if line, ok := v.find(n.id); ok && line.MasterID == "" {
+			return n.fault("pause replication of", errors.New("it is a master, pause it on a replica"))
+		}
+	}
 	return n.fault("pause replication of", n.srv.PauseReplication(paused))
 }
 

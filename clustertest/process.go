@@ -40,7 +40,8 @@ type process struct {
 	mu  sync.Mutex // held while the state of the process changes
 	cmd *exec.Cmd
 	// done is closed when the process ended. It is never nil once started.
-	done chan struct{}
+	done   chan struct{}
+	closed bool // nothing is started any more
 }
 
 func newProcess(inst *processes, path string, p place, i int, o Options) (*process, error) {
@@ -122,9 +123,7 @@ func (s *process) launch(ctx context.Context, args ...string) error {
 	}
 	err := s.prove(ctx)
 	if err == nil && s.proxy != nil {
-		if err = s.proxy.Listen(); err != nil {
-			err = fmt.Errorf("proxy on %s: %w: %w", s.announce, errPortTaken, err)
-		}
+		err = s.openProxy()
 	}
 	if err != nil {
 		return errors.Join(err, s.Kill())
@@ -132,9 +131,27 @@ func (s *process) launch(ctx context.Context, args ...string) error {
 	return nil
 }
 
+// openProxy lets clients in, unless the process has ended meanwhile.
+func (s *process) openProxy() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	select {
+	case <-s.done:
+		return s.died()
+	default:
+	}
+	if err := s.proxy.Listen(); err != nil {
+		return fmt.Errorf("proxy on %s: %w: %w", s.announce, errPortTaken, err)
+	}
+	return nil
+}
+
 func (s *process) spawn(args []string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.closed {
+		return errors.New("the cluster is closed")
+	}
 	out, err := os.OpenFile(s.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
@@ -321,6 +338,9 @@ func clientField(fields []string, prefix string) string {
 
 // close ends the process and what belongs to it.
 func (s *process) close() error {
-	err := s.Kill()
+	s.mu.Lock()
+	s.closed = true
+	err := s.kill()
+	s.mu.Unlock()
 	return errors.Join(err, s.control.Close())
 }

@@ -165,7 +165,7 @@ func refused(network string) error {
 	return &net.OpError{Op: "dial", Net: network, Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}
 }
 
-var errClosed = errors.New("clustertest: the cluster is closed")
+var errClosed = errors.New("the cluster is closed")
 
 // Close stops all nodes and waits until every goroutine has ended.
 func (c *Cluster) Close() error {
@@ -177,7 +177,7 @@ func (c *Cluster) Close() error {
 	c.closed = true
 	c.mu.Unlock()
 	for _, n := range c.nodes {
-		n.halt()
+		n.Kill()
 	}
 	c.conns.Wait()
 	c.script.close()

@@ -271,7 +271,7 @@ func cmdShutdown(x *call) {
 		}
 	}
 	x.c.closing = true
-	n.c.conns.Go(n.halt)
+	n.c.conns.Go(n.Stop)
 	x.out = x.out[:0]
 }
 

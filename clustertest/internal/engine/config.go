@@ -2,6 +2,7 @@ package engine
 
 import (
 	_ "embed"
+	"errors"
 	"fmt"
 	"path"
 	"sort"
@@ -93,6 +94,8 @@ func parseSetting(name, value string) (string, error) {
 			return v, nil
 		}
 		return "", fmt.Errorf("argument must be 'yes' or 'no'")
+	case name == "cluster-announce-hostname":
+		return value, checkHostname(value)
 	case name == "cluster-preferred-endpoint-type":
 		switch value {
 		case "ip", "hostname", "unknown-endpoint":
@@ -114,6 +117,20 @@ func parseSetting(name, value string) (string, error) {
 		}
 	}
 	return value, nil
+}
+
+func checkHostname(s string) error {
+	if len(s) >= 256 {
+		//lint:ignore ST1005 as redis-server says it
+		return errors.New("Hostnames must be less than 256 characters")
+	}
+	for _, c := range []byte(s) {
+		if !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '.') {
+			//lint:ignore ST1005 as redis-server says it
+			return errors.New("Hostnames may only contain alphanumeric characters, hyphens or dots")
+		}
+	}
+	return nil
 }
 
 func isNumber(s string) bool {

@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net"
 	"strconv"
 	"syscall"
@@ -54,7 +53,8 @@ func (c *Cluster) newNode(i int) *Node {
 	return n
 }
 
-// reset sets what a process loses when it ends.
+// reset sets what a process loses when it ends. Faults and a frozen view are
+// not the process's: they stay.
 func (n *Node) reset() {
 	n.migrating, n.importing = map[int]string{}, map[int]string{}
 	n.forgotten = map[string]bool{}
@@ -64,7 +64,6 @@ func (n *Node) reset() {
 	n.stats = newStats()
 	n.slow = slowlog{}
 	n.hold = nil
-	n.frozen = nil
 	n.runID = randomID()
 	n.started = time.Now()
 }
@@ -158,21 +157,25 @@ func (n *Node) DialDirect(ctx context.Context) (net.Conn, error) {
 	return n.pipe("pipe", true)
 }
 
-// Kill ends the node as kill -9 does; its data stays. Killing a dead node is
-// an error.
-func (n *Node) Kill() error {
+// errNotRunning is the answer of a node that was killed or stopped.
+var errNotRunning = errors.New("the node is not running")
+
+// Running reports whether the node is up. One that is paused is.
+func (n *Node) Running() bool {
 	n.c.mu.Lock()
-	if n.down || n.c.closed {
-		n.c.mu.Unlock()
-		return fmt.Errorf("clustertest: kill %s: the node is not running", n.listenAddr())
-	}
-	n.c.mu.Unlock()
-	n.halt()
-	return nil
+	defer n.c.mu.Unlock()
+	return !n.down && !n.c.closed
 }
 
-// halt closes everything and counts the node as silent.
-func (n *Node) halt() {
+// Kill ends the node as kill -9 does; its data stays. Killing a dead node does
+// nothing.
+func (n *Node) Kill() { n.halt((*conn).abort) }
+
+// Stop ends the node in an orderly way: connections are closed, not reset.
+func (n *Node) Stop() { n.halt((*conn).close) }
+
+// halt ends all connections and counts the node as silent.
+func (n *Node) halt(end func(*conn)) {
 	n.c.mu.Lock()
 	if n.down {
 		if n.c.closed && n.suspect != nil {
@@ -182,10 +185,7 @@ func (n *Node) halt() {
 		return
 	}
 	n.down = true
-	if n.paused != nil {
-		close(n.paused)
-		n.paused = nil
-	}
+	n.wake()
 	n.endHold()
 	conns := make([]*conn, 0, len(n.conns))
 	for cn := range n.conns {
@@ -200,11 +200,11 @@ func (n *Node) halt() {
 		<-accepting
 	}
 	for _, cn := range conns {
-		cn.abort()
+		end(cn)
 	}
 }
 
-// Start starts a killed node again.
+// Start starts a killed node again. Starting a live one does nothing.
 func (n *Node) Start(ctx context.Context) error {
 	n.c.mu.Lock()
 	switch {
@@ -213,7 +213,7 @@ func (n *Node) Start(ctx context.Context) error {
 		return errClosed
 	case !n.down:
 		n.c.mu.Unlock()
-		return fmt.Errorf("clustertest: start %s: the node is running", n.listenAddr())
+		return nil
 	}
 	n.reset()
 	n.c.mu.Unlock()
@@ -227,7 +227,7 @@ func (n *Node) Start(ctx context.Context) error {
 		}
 		select { // the kernel has not let go of the port yet
 		case <-ctx.Done():
-			return fmt.Errorf("clustertest: start %s: %w", n.listenAddr(), errors.Join(ctx.Err(), err))
+			return errors.Join(ctx.Err(), err)
 		case <-time.After(10 * time.Millisecond):
 		}
 	}
@@ -243,7 +243,7 @@ func (n *Node) Pause() error {
 	n.c.mu.Lock()
 	defer n.c.mu.Unlock()
 	if n.down {
-		return fmt.Errorf("clustertest: pause %s: the node is not running", n.listenAddr())
+		return errNotRunning
 	}
 	if n.paused == nil {
 		n.paused = make(chan struct{})
@@ -257,14 +257,22 @@ func (n *Node) Resume() error {
 	n.c.mu.Lock()
 	defer n.c.mu.Unlock()
 	if n.down {
-		return fmt.Errorf("clustertest: resume %s: the node is not running", n.listenAddr())
+		return errNotRunning
 	}
-	if n.paused != nil {
-		close(n.paused)
-		n.paused = nil
+	if n.wake() {
 		n.speakAgain()
 	}
 	return nil
+}
+
+// wake lets waiting connections go on, and reports whether there was a pause.
+func (n *Node) wake() bool {
+	if n.paused == nil {
+		return false
+	}
+	close(n.paused)
+	n.paused = nil
+	return true
 }
 
 // ResetConns resets all client connections.
@@ -287,10 +295,8 @@ func (n *Node) ResetConns() error {
 func (n *Node) FreezeView(frozen bool) error {
 	n.c.mu.Lock()
 	defer n.c.mu.Unlock()
-	switch {
-	case !frozen:
-		n.frozen = nil
-	case n.frozen == nil:
+	n.frozen = nil
+	if frozen {
 		n.frozen = n.c.topo
 	}
 	return nil
@@ -306,7 +312,7 @@ func (n *Node) PauseReplication(paused bool) error {
 			n.loose = false
 			return nil
 		}
-		return fmt.Errorf("clustertest: pause replication of %s: the node is a master, pause it on a replica", n.listenAddr())
+		return errors.New("the node is a master, pause it on a replica")
 	}
 	if paused && !n.loose {
 		n.data = n.data.clone()

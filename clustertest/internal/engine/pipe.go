@@ -7,6 +7,7 @@ import (
 	"os"
 	"sync/atomic"
 	"syscall"
+	"time"
 )
 
 // A serverPipe is the node's end of a net.Pipe pair. wasReset says how it was
@@ -44,6 +45,19 @@ func (p *clientPipe) Read(b []byte) (int, error) {
 func (p *clientPipe) Write(b []byte) (int, error) {
 	n, err := p.Conn.Write(b)
 	return n, p.translate("write", err)
+}
+
+// The deadlines of a pipe cannot be set once the other side is closed, those of
+// a TCP connection can: the next read or write tells.
+func (p *clientPipe) SetDeadline(t time.Time) error      { return p.late(p.Conn.SetDeadline(t)) }
+func (p *clientPipe) SetReadDeadline(t time.Time) error  { return p.late(p.Conn.SetReadDeadline(t)) }
+func (p *clientPipe) SetWriteDeadline(t time.Time) error { return p.late(p.Conn.SetWriteDeadline(t)) }
+
+func (p *clientPipe) late(err error) error {
+	if err != nil && p.closed.Load() {
+		return &net.OpError{Op: "set", Net: "tcp", Addr: p.remote, Err: net.ErrClosed}
+	}
+	return nil
 }
 
 func (p *clientPipe) translate(op string, err error) error {
