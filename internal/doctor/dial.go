@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -42,6 +43,7 @@ type failure struct{ kind, text string }
 type dialer struct {
 	req     Request
 	timeout time.Duration
+	name    string       // the node's announced endpoint: its host is in the certificate
 	local   atomic.Value // string: our end of the last connection
 	cert    atomic.Pointer[x509.Certificate]
 	dialed  atomic.Bool // TCP worked
@@ -77,7 +79,8 @@ func (d *dialer) localAddr() string {
 	return s
 }
 
-// certOf is the certificate of the last connection as the snapshot keeps it.
+// certOf is the certificate of the last connection as the snapshot keeps it,
+// and whether it is valid for the host that clients are sent to.
 func (d *dialer) certOf(addr string) *Cert {
 	c := d.cert.Load()
 	if c == nil {
@@ -105,7 +108,7 @@ func (d *dialer) dial(ctx context.Context, _, addr string) (net.Conn, error) {
 	}
 	cfg := d.req.Client.TLS.Clone()
 	if cfg.ServerName == "" {
-		cfg.ServerName, _, _ = net.SplitHostPort(addr)
+		cfg.ServerName, _, _ = net.SplitHostPort(cmp.Or(d.name, addr))
 	}
 	t := tls.Client(c, cfg)
 	d.inTLS.Store(true)
@@ -155,7 +158,9 @@ func (d *dialer) explain(addr string, err error) failure {
 		return d.explainReply(f, text)
 	case errors.As(err, &dns):
 		return f(kindNetwork, "the name does not resolve (%s): check it, or give an address", dns.Err)
-	case d.inTLS.Load() && (timeout || errors.As(err, new(tls.RecordHeaderError)) || errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET)):
+	case d.inTLS.Load() && timeout:
+		return f(kindTLS, "no answer to the TLS handshake: a plain port, or a server that hangs: try without --tls, or give the server's tls-port")
+	case d.inTLS.Load() && (errors.As(err, new(tls.RecordHeaderError)) || errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET)):
 		return f(kindTLS, "no TLS there, the port speaks plain Redis: run without --tls, or give the server's tls-port")
 	case d.inTLS.Load():
 		return f(kindTLS, "%s: check --tls-ca, --tls-server-name and the client certificate", strings.TrimPrefix(text, "tls: "))

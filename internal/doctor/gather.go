@@ -43,7 +43,8 @@ func (e *ClusterError) Error() string { return e.Text }
 
 // Gather reads the host, its servers and the cluster. It takes about Interval
 // and at most Timeout longer. When a cluster was asked for and cannot be
-// checked, the error is a [*ClusterError] and the snapshot holds the host.
+// checked, or ctx ends before all is read, the error is a [*ClusterError] and
+// the snapshot holds the rest.
 func Gather(ctx context.Context, req Request) (*Snapshot, error) {
 	req.defaults()
 	r := req.Reader
@@ -84,7 +85,14 @@ func Gather(ctx context.Context, req Request) (*Snapshot, error) {
 		v.LaterCounters, v.LaterReason = r.Counters(v.Process.PID)
 		v.LaterCgroup = r.Cgroup(v.Process.PID)
 	}
-	if cerr != nil {
+	if cerr != nil && ctx.Err() == nil {
+		return s, cerr
+	}
+	if ctx.Err() != nil {
+		// What was not read looks like what cannot be read, and that is no
+		// finding: the rest must not pass for a clean bill.
+		cerr = &ClusterError{"interrupted before everything was read"}
+		s.Error = cerr.Text
 		return s, cerr
 	}
 	return s, nil
@@ -166,11 +174,16 @@ func gatherServers(r *sysctl.Reader, s *Snapshot) error {
 		s.ServersReason = "server processes cannot be looked for: " + err.Error()
 		return nil
 	}
+	told := false
 	for _, n := range s.Cluster.each() {
 		inner, ok := n.Info.Int("process_id")
 		if !ok {
+			if n.Reach.OK && !told && n.InfoReason != "" {
+				s.ServersReason = "server processes are found by the process id in INFO: " + n.InfoReason
+			}
 			continue
 		}
+		told = true
 		for _, pid := range byPID[int(inner)] {
 			ok, err := serves(r, pid, n)
 			if err != nil {

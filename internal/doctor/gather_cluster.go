@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"net"
@@ -41,6 +42,7 @@ func gatherCluster(ctx context.Context, req Request) (*Cluster, *ClusterError) {
 		}
 		view = a.view
 		c.add(view, a.seed.Addr)
+		c.announce(a.slots)
 	}
 	if view == nil {
 		return nil, worstSeed(failed)
@@ -80,6 +82,40 @@ func (c *Cluster) add(view []redisinfo.Node, from string) (added []*Node) {
 	return added
 }
 
+// announce notes where CLUSTER SLOTS sends clients: with a preferred endpoint
+// of type hostname, that is not the address in CLUSTER NODES. What the first
+// node said stays.
+func (c *Cluster) announce(slots []redisinfo.SlotOwner) {
+	byID := map[string]*Node{}
+	for _, n := range c.Nodes {
+		byID[n.ID] = n
+	}
+	for _, o := range slots {
+		for _, e := range append([]redisinfo.Endpoint{o.Master}, o.Replicas...) {
+			if n := byID[e.ID]; n != nil && n.Announced == "" && !e.Unknown && e.Addr("") != n.Addr {
+				n.Announced = e.Addr("")
+			}
+		}
+	}
+}
+
+// reachAnnounced tries the endpoint that clients are sent to.
+func (n *Node) reachAnnounced(ctx context.Context, req Request) {
+	if n.Announced == "" {
+		return
+	}
+	d := newDialer(req, nodeDialTimeout)
+	cl := d.client(n.Announced)
+	defer cl.Close()
+	ctx, cancel := context.WithTimeout(ctx, nodeDialTimeout+pingTimeout)
+	defer cancel()
+	n.AnnouncedReach = &Reach{OK: true}
+	if err := cl.Ping(ctx).Err(); err != nil {
+		f := d.explain(n.Announced, err)
+		n.AnnouncedReach = &Reach{Kind: f.kind, Reason: f.text}
+	}
+}
+
 // probe asks all nodes, and then those that only they know of.
 func (c *Cluster) probe(ctx context.Context, req Request) {
 	next := c.each()
@@ -93,6 +129,7 @@ func (c *Cluster) probe(ctx context.Context, req Request) {
 		var found []*Node
 		for _, n := range next {
 			found = append(found, c.add(slices.Collect(maps.Values(n.View)), n.Addr)...)
+			c.announce(n.Slots)
 		}
 		next = found
 	}
@@ -100,8 +137,9 @@ func (c *Cluster) probe(ctx context.Context, req Request) {
 
 // probeNode gathers one node, in at most 12 round trips.
 func probeNode(ctx context.Context, req Request, n *Node) {
-	start := time.Now()
+	n.reachAnnounced(ctx, req)
 	d := newDialer(req, nodeDialTimeout)
+	d.name = n.Announced
 	n.Dialed = d.target(n.Addr)
 	cl := d.client(n.Addr)
 	defer cl.Close()
@@ -119,11 +157,13 @@ func probeNode(ctx context.Context, req Request, n *Node) {
 		n.Reach = Reach{OK: true}
 	}
 	n.sample(ctx, cl)
-	n.LocalAddr, n.Cert = d.localAddr(), d.certOf(n.Addr)
+	n.LocalAddr, n.Cert = d.localAddr(), d.certOf(cmp.Or(n.Announced, n.Addr))
+	// The interval is between the samples: on a busy host the first may take
+	// longer than that, and rates over a few milliseconds would be noise.
 	first := time.Now()
 	n.clock(ctx, cl)
 	n.ladder(ctx, cl)
-	wait(ctx, req.Interval-time.Since(start))
+	wait(ctx, req.Interval-time.Since(first))
 	n.later(ctx, cl, first)
 }
 
@@ -136,9 +176,10 @@ func (n *Node) unread(why string) {
 }
 
 type seedAnswer struct {
-	seed *Seed
-	view []redisinfo.Node
-	err  *failure
+	seed  *Seed
+	view  []redisinfo.Node
+	slots []redisinfo.SlotOwner // nil if the user may not ask
+	err   *failure
 }
 
 // worstSeed is the error that says most about why no seed is usable: a seed
@@ -164,6 +205,7 @@ func askSeed(ctx context.Context, req Request, addr string) seedAnswer {
 	pipe := cl.Pipeline()
 	info := pipe.Info(ctx, "server", "cluster")
 	nodes := pipe.Do(ctx, "CLUSTER", "NODES")
+	slots := pipe.Do(ctx, "CLUSTER", "SLOTS")
 	_, err := pipe.Exec(ctx)
 	a := seedAnswer{seed: &Seed{Addr: addr}}
 	fail := func(f failure) seedAnswer {
@@ -187,5 +229,8 @@ func askSeed(ctx context.Context, req Request, addr string) seedAnswer {
 		}
 	}
 	a.view = view
+	if reply, err := result(slots, err); err == nil {
+		a.slots, _ = redisinfo.ParseSlots(reply) // every node is asked again later
+	}
 	return a
 }

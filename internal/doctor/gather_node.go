@@ -151,7 +151,11 @@ func defaultUser(cmd *redis.Cmd, pipeline error) (string, string) {
 	for i := 0; i+1 < len(list); i += 2 {
 		flags, ok := list[i+1].([]any)
 		if list[i] == "flags" && ok {
-			return strings.Trim(fmt.Sprint(flags...), "[]"), ""
+			words := make([]string, len(flags))
+			for i, w := range flags {
+				words[i] = fmt.Sprint(w)
+			}
+			return strings.Join(words, " "), ""
 		}
 	}
 	return "", "ACL GETUSER gave no flags"

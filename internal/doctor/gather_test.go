@@ -59,6 +59,9 @@ func TestAHealthyClusterIsSeenWithItsServerProcesses(t *testing.T) {
 		t.Errorf("L01: %+v", only(r, "L01"))
 	}
 	for _, n := range s.Cluster.Nodes {
+		if !slices.Contains(strings.Fields(n.DefaultUser), "nopass") {
+			t.Errorf("%s: default user %q", n.Addr, n.DefaultUser)
+		}
 		for k := range n.Config {
 			if strings.Contains(k, "pass") || strings.Contains(k, "masterauth") {
 				t.Errorf("%s: the snapshot holds %s", n.Addr, k)
@@ -157,6 +160,15 @@ func TestAUserWithFewRightsSeesSkippedChecks(t *testing.T) {
 	if f := only(r, "C02"); len(f) != 1 || f[0].Outcome != doctor.OK {
 		t.Errorf("C02: %+v", f)
 	}
+	for _, n := range c.Nodes() {
+		if err := n.Client().Do(t.Context(), "ACL", "SETUSER", "little", "-info").Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := gather(t, pool.Config{Addrs: c.Addrs()[:1], Username: "little", Password: "secret"})
+	if !strings.Contains(s.ServersReason, "may not run INFO") {
+		t.Errorf("the servers run on this host, and the reason they are not looked at is %q", s.ServersReason)
+	}
 	if r.Summary.Broken > 0 {
 		t.Errorf("broken: %+v", r.Findings)
 	}
@@ -194,5 +206,72 @@ func TestTheCallingShellIsJudgedNotOurselves(t *testing.T) {
 	}
 	if f := only(judge(t, s), "L03"); len(f) != 1 || f[0].Scope != "this shell" {
 		t.Errorf("L03: %+v", f)
+	}
+}
+
+func TestEndpointsThatClientsAreSentToAreTriedNotOnlyTheAddressesOfTheBus(t *testing.T) {
+	c := clustertest.Run(t, clustertest.Options{})
+	n := c.Nodes()[1]
+	if err := n.AnnounceHost(t.Context(), "node1.invalid"); err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range c.Nodes() {
+		if m != n {
+			if err := m.AnnounceHost(t.Context(), "localhost"); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := c.PreferEndpoint(t.Context(), clustertest.EndpointHostname); err != nil {
+		t.Fatal(err)
+	}
+	names := map[string]string{"localhost": "127.0.0.1"}
+	for _, m := range c.Nodes() {
+		host, port, _ := net.SplitHostPort(m.Addr())
+		names["localhost:"+port] = net.JoinHostPort(host, port)
+	}
+	s := gather(t, pool.Config{Addrs: []string{c.Nodes()[0].Addr()}, AddrMap: names})
+	f := slices.DeleteFunc(only(judge(t, s), "X01"), func(f doctor.Finding) bool { return f.Outcome == doctor.OK })
+	if len(f) != 1 || f[0].Outcome != doctor.Fail || f[0].Subject != n.Addr() ||
+		!strings.Contains(f[0].Current, "node1.invalid:") || !strings.Contains(f[0].Current, "does not resolve") {
+		t.Errorf("X01: %+v", f)
+	}
+	if s.Cluster.Nodes[n.Addr()].View == nil {
+		t.Error("the node was not asked, though its address answers")
+	}
+}
+
+func TestTheSamplesAreTheIntervalApartWhenTheFirstOneIsSlow(t *testing.T) {
+	c := clustertest.Run(t, clustertest.Options{})
+	if _, err := c.Nodes()[0].Inject(clustertest.Fault{Command: "CONFIG", Delay: 300 * time.Millisecond}); err != nil {
+		t.Fatal(err)
+	}
+	const interval = 250 * time.Millisecond
+	s, err := doctor.Gather(t.Context(), doctor.Request{Client: pool.Config{Addrs: c.Addrs()[:1]}, Interval: interval})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range s.Cluster.Nodes {
+		if n.Seconds < interval.Seconds() {
+			t.Errorf("%s: rates are taken over %.3f s, want %v", n.Addr, n.Seconds, interval)
+		}
+	}
+}
+
+func TestAnInterruptedSnapshotIsNoCleanBill(t *testing.T) {
+	c := clustertest.Run(t, clustertest.Options{})
+	ctx, cancel := context.WithCancel(t.Context())
+	time.AfterFunc(300*time.Millisecond, cancel)
+	start := time.Now()
+	s, err := doctor.Gather(ctx, doctor.Request{Client: pool.Config{Addrs: c.Addrs()[:1]}, Interval: time.Minute})
+	var ce *doctor.ClusterError
+	if !errors.As(err, &ce) || !strings.Contains(ce.Text, "interrupted") {
+		t.Fatalf("error %v", err)
+	}
+	if r := judge(t, s); r.ExitCode(false) != 3 || r.Error != ce.Text {
+		t.Errorf("exit code %d, error %q", r.ExitCode(false), r.Error)
+	}
+	if d := time.Since(start); d > 20*time.Second {
+		t.Errorf("took %v", d)
 	}
 }

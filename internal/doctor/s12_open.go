@@ -2,7 +2,10 @@ package doctor
 
 import (
 	"net/netip"
+	"strconv"
 	"strings"
+
+	"github.com/rcctl/rcctl/internal/redisinfo"
 )
 
 var _ = register(Check{
@@ -24,7 +27,7 @@ var _ = register(Check{
 			switch {
 			case !open || loopbackOnly(n.Config["bind"]):
 				return f
-			case n.Config["protected-mode"] == "yes" && n.Config["bind"] == "":
+			case n.Config["protected-mode"] == "yes" && (n.Config["bind"] == "" || !bindUnprotects(n.Info)):
 				return f // answers its own host only
 			case s.Plan.Profile == "dev":
 				return f.as(Info, "")
@@ -33,6 +36,14 @@ var _ = register(Check{
 		})
 	},
 })
+
+// bindUnprotects: before Redis 7.0 a bind directive switched protected mode
+// off; since then it depends on the default user's password alone.
+func bindUnprotects(i redisinfo.Info) bool {
+	name, version := i.Version()
+	major, err := strconv.Atoi(strings.SplitN(version, ".", 2)[0])
+	return name != "valkey" && (err != nil || major < 7)
+}
 
 // loopbackOnly: all addresses of a bind directive are loopback; "-" before an
 // address means that it may be missing.

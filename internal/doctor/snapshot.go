@@ -107,6 +107,10 @@ type Node struct {
 	Addr   string `json:"addr"`
 	Dialed string `json:"dialed"` // differs from Addr under an address map
 	ID     string `json:"id"`     // as others know it
+	// Announced is where CLUSTER SLOTS sends clients, when that is not Addr:
+	// a host name. AnnouncedReach is the way there.
+	Announced      string `json:"announced,omitempty"`
+	AnnouncedReach *Reach `json:"announced_reach,omitempty"`
 	// Reach tells whether an authenticated connection answered PING.
 	Reach Reach `json:"reach"`
 

@@ -15,6 +15,15 @@ var _ = register(Check{
 		ops := s.Cluster.opinions()
 		for _, n := range s.Cluster.each() {
 			f := Finding{Outcome: OK, Scope: "path", Subject: n.Addr, Current: "connect, authenticate, PING: ok", Required: "connect, authenticate, PING"}
+			if r := n.AnnouncedReach; n.Reach.OK && r != nil && !r.OK {
+				// The address of the cluster's own gossip works, the one that
+				// clients are given does not.
+				f.Outcome, f.Current = Fail, "clients are sent to "+r.Reason
+				f.Fix = "make " + n.Announced + " resolve and lead here, or announce what does: cluster-announce-hostname, or cluster-preferred-endpoint-type ip"
+				f.Verify = "redis-cli -p PORT cluster slots"
+				out = append(out, f)
+				continue
+			}
 			if n.Reach.OK {
 				good = append(good, f)
 				continue

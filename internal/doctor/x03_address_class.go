@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"net"
 	"net/netip"
 	"strings"
@@ -21,7 +22,7 @@ var _ = register(Check{
 		mapped := false
 		for _, n := range s.Cluster.each() {
 			mapped = mapped || n.Dialed != n.Addr
-			if c := addressClass(n.Addr); (c == "loopback" || c == "container bridge") && !seeds[c] && !seeds["name"] {
+			if c := addressClass(cmp.Or(n.Announced, n.Addr)); (c == "loopback" || c == "container bridge") && !seeds[c] && !seeds["name"] {
 				bad = append(bad, n.Addr+" ("+c+")")
 			}
 		}

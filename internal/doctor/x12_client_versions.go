@@ -28,7 +28,7 @@ var _ = register(Check{
 		case len(bad) > 0:
 			f.Outcome, f.Current = Warn, strings.Join(bad, ", ")+" (retracted)"
 		case len(all) == 0 && s.ProgramsHidden > 0:
-			return []Finding{skip("host", s.Host.Name, fmt.Sprintf("%d processes of other users cannot be looked into", s.ProgramsHidden))}
+			return []Finding{skip("host", s.Host.Name, "not permitted to look into "+plural(s.ProgramsHidden, "other program"))}
 		case len(all) == 0:
 			f.Current = "no running program links go-redis"
 		default:
