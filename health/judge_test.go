@@ -310,6 +310,7 @@ func TestAdviceForNetworkErrors(t *testing.T) {
 		{errors.New("tls: first record does not look like a TLS handshake"), true, "turn TLS off"},
 		{errors.New("x509: certificate signed by unknown authority"), true, "CA"},
 		{errors.New("remote error: tls: certificate required"), true, "client certificate"},
+		{errors.New(`redis: can't parse map reply: "HTTP/1.1 400 Bad Request"`), false, "not the Redis protocol"},
 		{errors.New("something else"), false, ""},
 	} {
 		if got := netFix(tc.err, tc.tls); !strings.Contains(got, tc.want) || tc.want == "" && got != "" {

@@ -70,7 +70,7 @@ func (j *judgement) masters() {
 			if candidate && r.Code == CodeMasterUnreachable {
 				r.Fix = "a replica can take over: wait for the failover (cluster-node-timeout and about 2 s), then bring this node back; if it does not come, CLUSTER FAILOVER TAKEOVER on the replica forces it"
 			} else if r.Code == CodeMasterUnreachable {
-				r.Fix = "no replica can take over, bring this node back: " + r.Fix
+				r.Fix = strings.TrimSuffix("no replica can take over, bring this node back: "+r.Fix, ": ")
 			}
 			j.add(r)
 		} else if m.ans.denied != nil {

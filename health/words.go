@@ -64,6 +64,8 @@ func netFix(err error, tls bool) string {
 		return "the server closed the connection: if this is a TLS port, turn TLS on; if not, see its log"
 	case closed:
 		return "the server closed the connection: see its log"
+	case strings.HasPrefix(text, "redis: can't parse"), strings.HasPrefix(text, "redis: invalid reply"):
+		return "the answer is not the Redis protocol: check the port"
 	}
 	return ""
 }
