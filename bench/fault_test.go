@@ -179,3 +179,22 @@ func TestAnUnreachableClusterIsAnErrorInTime(t *testing.T) {
 		t.Errorf("error %v, want an OptionError", err)
 	}
 }
+
+func TestAUserWithoutSetIsToldAtOnceWhatItNeeds(t *testing.T) {
+	c := startCluster(t)
+	for _, n := range c.Nodes() {
+		if err := n.Client().Do(t.Context(), "ACL", "SETUSER", "reader", "on", ">secret", "~*", "+@all", "-set").Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	o := options(c)
+	o.Duration, o.Cluster.Username, o.Cluster.Password = time.Second, "reader", "secret"
+	began := time.Now()
+	_, err := bench.Run(t.Context(), o)
+	if err == nil || !strings.Contains(err.Error(), "NOPERM") || !strings.Contains(err.Error(), "+set") {
+		t.Errorf("error %v", err)
+	}
+	if d := time.Since(began); d > 4*time.Second {
+		t.Errorf("took %v: nothing is gained by trying again", d)
+	}
+}

@@ -82,9 +82,10 @@ type batches struct {
 	add      func(p redis.Pipeliner, id int)
 	tell     func(done int64) // progress, from one goroutine
 
-	done atomic.Int64
-	mu   sync.Mutex
-	err  error // the last
+	done   atomic.Int64
+	denied atomic.Bool // the user may not do it: no node will let it
+	mu     sync.Mutex
+	err    error // the last
 }
 
 // run returns how many keys failed, with the last error.
@@ -143,7 +144,7 @@ func (b *batches) finish(ctx context.Context, ids []int) bool {
 	ctx, cancel := context.WithTimeout(ctx, b.patience)
 	defer cancel()
 	for len(ids) > 0 {
-		if ctx.Err() != nil {
+		if ctx.Err() != nil || b.denied.Load() {
 			return false
 		}
 		all := len(ids)
@@ -176,6 +177,9 @@ func (b *batches) send(ctx context.Context, ids []int) (failed []int) {
 	for i, c := range cmds {
 		if err := c.Err(); err != nil {
 			failed = append(failed, ids[i])
+			if redis.IsPermissionError(err) {
+				b.denied.Store(true)
+			}
 			b.mu.Lock()
 			b.err = err
 			b.mu.Unlock()

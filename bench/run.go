@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/rcctl/rcctl/pool"
+	"github.com/redis/go-redis/v9"
 )
 
 // Run makes the load that o describes and returns what it measured. It blocks
@@ -278,6 +279,9 @@ func (r *runner) books(asked time.Time) Books {
 func preloadError(left int, total int, err error) error {
 	if errors.Is(err, context.Canceled) {
 		return fmt.Errorf("preload interrupted: %w", err)
+	}
+	if redis.IsPermissionError(err) {
+		return fmt.Errorf("preload: %w: the user needs +set, +get and +unlink on the keys of --prefix (~rcctl-bench:*)", err)
 	}
 	return fmt.Errorf("preload: %s of %s keys could not be written: %w", thousands(uint64(left)), thousands(uint64(total)), err)
 }

@@ -9,6 +9,13 @@ import (
 	"time"
 )
 
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
 // WriteText writes the result as a page for people.
 func (r *Result) WriteText(w io.Writer) error {
 	t := &textReport{r: r}
@@ -66,7 +73,7 @@ func (t *textReport) head() {
 	c := o.Client
 	t.line("Client", "engine %s, %d connections per node, read timeout %s, %d redirects or retries",
 		o.Engine, c.PoolSize, time.Duration(c.ReadTimeout)*time.Millisecond, c.MaxRedirects)
-	t.line("Cluster", "%s: %d masters, %d replicas%s", strings.Join(o.Addrs, ","), masters, replicas, silent)
+	t.line("Cluster", "%s: %s, %s%s", strings.Join(o.Addrs, ","), plural(masters, "master"), plural(replicas, "replica"), silent)
 	if t.r.Interrupted {
 		t.line("Interrupted", "after %s; the figures cover that time", secondsText(t.r.Seconds))
 	}
