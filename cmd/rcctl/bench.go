@@ -129,6 +129,7 @@ func (o *benchOptions) options(a *app) (bench.Options, error) {
 	var err error
 	if r.Mix, err = bench.ParseMix(o.mix); err != nil {
 		errs = append(errs, flagErrors(err))
+		r.Mix = nil // Validate would say it again
 	}
 	if err = r.Validate(); err != nil {
 		errs = append(errs, flagErrors(err))

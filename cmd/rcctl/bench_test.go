@@ -178,3 +178,10 @@ func TestBenchCompareReadsFilesDirectoriesAndPatterns(t *testing.T) {
 		}
 	}
 }
+
+func TestAWrongMixIsNamedOnce(t *testing.T) {
+	r := runApp(t.Context(), "bench", "--cluster", "127.0.0.1:1", "--mix", "flushall=1")
+	if r.code != exitUsage || strings.Count(r.stderr, "unknown operation") != 1 {
+		t.Errorf("exit code %d: %s", r.code, r.stderr)
+	}
+}

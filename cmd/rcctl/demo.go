@@ -68,7 +68,10 @@ func runDemo(ctx context.Context, a *app, f labFlags, processes bool) (err error
 	go func() { moved <- moveSlotsUnder(ctx, c) }()
 	err = a.show(ctx, fmt.Sprintf("What does the client see while %d slots move under it?", demoMovedSlots),
 		"bench", "--cluster", cluster, "--rate", "1000", "--duration", "3s", "--keys", "20000")
-	return errors.Join(err, <-moved)
+	if merr := <-moved; ctx.Err() == nil {
+		return errors.Join(err, merr)
+	}
+	return err
 }
 
 // show runs a command as a user would type it. Findings are part of the show;
@@ -76,11 +79,16 @@ func runDemo(ctx context.Context, a *app, f labFlags, processes bool) (err error
 func (a *app) show(ctx context.Context, question string, args ...string) error {
 	fmt.Fprintf(a.stdout, "\n%s\n%s\n$ rcctl %s\n\n", strings.Repeat("-", 80), question, shellLine(args))
 	code := a.run(ctx, args)
-	if code == exitUsage || code == exitUnknown {
+	if ctx.Err() == nil && (code == exitUsage || code == exitUnknown) {
 		return fmt.Errorf("rcctl %s: exit code %d", args[0], code)
 	}
-	return ctx.Err()
+	if ctx.Err() != nil {
+		return errInterrupted
+	}
+	return nil
 }
+
+var errInterrupted = errors.New("interrupted")
 
 // shellLine writes arguments so that a shell reads them back.
 func shellLine(args []string) string {

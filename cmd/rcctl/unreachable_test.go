@@ -276,3 +276,12 @@ func waitFor(t *testing.T, what string, ok func() bool) {
 		time.Sleep(20 * time.Millisecond)
 	}
 }
+
+func TestAnInterruptedDemoSaysSoAndNothingElse(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	time.AfterFunc(300*time.Millisecond, cancel)
+	r := runApp(ctx, "demo")
+	if r.code != exitUnknown || !strings.HasSuffix(r.stderr, "rcctl: interrupted\n") || strings.Contains(r.stderr, "canceled") {
+		t.Errorf("exit code %d: %s", r.code, r.stderr)
+	}
+}
