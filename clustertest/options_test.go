@@ -2,6 +2,7 @@ package clustertest_test
 
 import (
 	"errors"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -60,6 +61,17 @@ func TestAMissingBinaryIsNamed(t *testing.T) {
 	})
 	if !errors.Is(err, clustertest.ErrNoServer) || !strings.Contains(err.Error(), "/no/such/server") {
 		t.Errorf("with a bad path: %v", err)
+	}
+	tmp := t.TempDir()
+	t.Setenv("TMPDIR", tmp)
+	_, err = clustertest.Start(t.Context(), clustertest.Options{
+		Backend: clustertest.Processes{Path: os.Args[0]},
+	})
+	if err == nil || errors.Is(err, clustertest.ErrNoServer) || !strings.Contains(err.Error(), os.Args[0]) {
+		t.Errorf("with the path of something else: %v", err)
+	}
+	if left, _ := os.ReadDir(tmp); len(left) > 0 {
+		t.Errorf("%d files are left", len(left))
 	}
 	t.Setenv("PATH", t.TempDir())
 	_, err = clustertest.Start(t.Context(), clustertest.Options{Backend: clustertest.Processes{}})

@@ -106,7 +106,7 @@ func (p Processes) launch(ctx context.Context, path string, o Options) (_ *proce
 	defer func() {
 		if err != nil {
 			// The logs stay only if there is something to read in them.
-			if !errors.Is(err, context.Canceled) && !errors.Is(err, errPortTaken) {
+			if inst.hasLogs() && !errors.Is(err, context.Canceled) && !errors.Is(err, errPortTaken) {
 				err = fmt.Errorf("%w (logs: %s)", err, inst.keepLogs())
 			}
 			err = errors.Join(err, inst.Close())
@@ -173,6 +173,12 @@ func (inst *processes) Servers() []Server {
 func (inst *processes) Dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	var d net.Dialer
 	return d.DialContext(ctx, network, addr)
+}
+
+// hasLogs reports whether a server was started.
+func (inst *processes) hasLogs() bool {
+	logs, err := filepath.Glob(filepath.Join(inst.dir, "*.log"))
+	return err == nil && len(logs) > 0
 }
 
 // keepLogs implements logKeeper.

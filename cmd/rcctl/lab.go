@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/rcctl/rcctl/clustertest"
@@ -26,24 +28,46 @@ func (f *labFlags) register(cmd *cobra.Command) {
 	fl.StringVar(&f.server, "server", "", "`path` of the redis-server or valkey-server to run (default: from PATH)")
 }
 
-// start starts the cluster and says how long that took.
-func (f *labFlags) start(ctx context.Context, w io.Writer, b clustertest.Backend) (*clustertest.Cluster, error) {
+// check says what is wrong with the flags, or nil. A port of 0 leaves the choice
+// to the cluster.
+func (f *labFlags) check() error {
 	for _, n := range []struct {
 		flag            string
 		value, min, max int
 	}{{"--masters", f.masters, 1, 100}, {"--replicas", f.replicas, 0, 5}} {
 		if n.value < n.min || n.value > n.max {
-			return nil, usageError("%s %d: want %d to %d", n.flag, n.value, n.min, n.max)
+			return usageError("%s %d: want %d to %d", n.flag, n.value, n.min, n.max)
 		}
+	}
+	last := 32768 - f.masters*(1+f.replicas)
+	if f.port != 0 && (f.port < 1024 || f.port > last) {
+		return usageError("--port %d: want 1024 to %d, below the ephemeral ports, or 0 for free ports", f.port, last)
+	}
+	return nil
+}
+
+// start starts the cluster and says how long that took.
+func (f *labFlags) start(ctx context.Context, w io.Writer, b clustertest.Backend) (*clustertest.Cluster, error) {
+	if err := f.check(); err != nil {
+		return nil, err
 	}
 	began := time.Now()
 	c, err := clustertest.Start(ctx, clustertest.Options{
 		Backend: b, Masters: f.masters, Replicas: f.replicas, Port: f.port,
 	})
-	if errors.Is(err, clustertest.ErrNoServer) {
-		return nil, fmt.Errorf("%w; without one, use the embedded cluster (rcctl lab up --embedded, rcctl demo)", err)
-	}
-	if err != nil {
+	var listen *net.OpError
+	switch {
+	case err == nil:
+	case errors.Is(err, clustertest.ErrNoServer):
+		where := "on PATH"
+		if f.server != "" {
+			where = "at " + f.server
+		}
+		return nil, fmt.Errorf("%w %s: install one, name it with --server, or use the embedded cluster (rcctl lab up --embedded, rcctl demo)",
+			clustertest.ErrNoServer, where)
+	case errors.As(err, &listen) && errors.Is(listen, syscall.EADDRINUSE) && f.port != 0:
+		return nil, fmt.Errorf("--port %d: choose another, or 0 for free ports: %w", f.port, listen)
+	default:
 		return nil, err
 	}
 	fmt.Fprintf(w, "A cluster of %d masters and %d replicas (%s) is up after %s.\n",
@@ -73,16 +97,13 @@ afterwards.`,
 		},
 	}
 	f.register(up)
-	up.Flags().IntVar(&f.port, "port", 7000, "first data `port`, on 127.0.0.1; the cluster bus takes the ports 10000 above")
+	up.Flags().IntVar(&f.port, "port", 7000, "first data `port`, on 127.0.0.1; the cluster bus takes the ports 10000 above; 0: free ones")
 	up.Flags().BoolVar(&embedded, "embedded", false, "run the cluster inside this process: nothing to install")
 	lab.AddCommand(up)
 	return lab
 }
 
 func runLabUp(ctx context.Context, a *app, f labFlags, embedded bool) (err error) {
-	if f.port < 1024 || f.port > 32767-f.masters*(1+f.replicas) {
-		return usageError("--port %d: want 1024 to %d, below the ephemeral ports", f.port, 32767-f.masters*(1+f.replicas))
-	}
 	var b clustertest.Backend = clustertest.Processes{Path: f.server}
 	if embedded {
 		if f.server != "" {

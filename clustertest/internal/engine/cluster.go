@@ -115,7 +115,7 @@ func (c *Cluster) listen(port int) error {
 			break
 		}
 	}
-	return fmt.Errorf("clustertest: no address for the nodes: %w", last)
+	return fmt.Errorf("no address for the nodes: %w", last)
 }
 
 func (c *Cluster) listenAt(ip string, base int) error {

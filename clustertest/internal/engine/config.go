@@ -163,11 +163,11 @@ func (c *Cluster) configure(directives map[string]string) error {
 	for name, value := range directives {
 		name = strings.ToLower(name)
 		if _, ok := defaultConfig()[name]; !ok {
-			return fmt.Errorf("clustertest: Config[%q]: the embedded backend knows no such directive of redis-server 7.0; remove it", name)
+			return fmt.Errorf("directive %q of Options.Config: the embedded backend knows no such directive of redis-server 7.0; remove it", name)
 		}
 		v, err := parseSetting(name, value)
 		if err != nil {
-			return fmt.Errorf("clustertest: Config[%q] = %q: %w", name, value, err)
+			return fmt.Errorf("directive %q of Options.Config is %q: %w", name, value, err)
 		}
 		for _, n := range c.nodes {
 			n.conf.store(name, v)
