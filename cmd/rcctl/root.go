@@ -48,6 +48,7 @@ Exit codes: 0 ok, 1 findings that fail, 2 wrong usage, 3 could not be done.`,
 	}{
 		{groupMain, newDoctorCmd(a)},
 		{groupMain, newBenchCmd(a)},
+		{groupMain, newExporterCmd(a)},
 		{groupMain, newAuditCmd(a)},
 		{groupCluster, newSysctlCmd(a)},
 		{groupCluster, newHealthCmd(a)},

@@ -38,7 +38,7 @@ var allowed = map[string]struct{ folders, modules []string }{
 	"audit":              {modules: []string{"golang.org/x/tools"}},
 	"cmd/rcctl": {folders: []string{"hashtag", "pool", "lockcluster", "health", "metrics", "sysctl", "bench", "clustertest",
 		"internal/redisinfo", "internal/doctor", "audit"},
-		modules: []string{"github.com/spf13/cobra", "golang.org/x/term"}},
+		modules: []string{"github.com/spf13/cobra", "golang.org/x/term", "github.com/prometheus/client_golang", "github.com/prometheus/common", "github.com/prometheus/exporter-toolkit"}},
 }
 
 // rootRequirements are the modules that the root go.mod requires directly.
@@ -49,6 +49,9 @@ var rootRequirements = map[string]string{
 	"golang.org/x/term":                       "is this a terminal, how wide",
 	"golang.org/x/tools":                      "analyzers and package loading, in audit only",
 	"github.com/spf13/cobra":                  "the command line, in cmd/rcctl only",
+	"github.com/prometheus/client_golang":     "collectors, in metrics and cmd/rcctl only",
+	"github.com/prometheus/common":            "text format of rcctl exporter --once, in cmd/rcctl only",
+	"github.com/prometheus/exporter-toolkit":  "TLS and basic auth of rcctl exporter, in cmd/rcctl only",
 	"github.com/HdrHistogram/hdrhistogram-go": "latency histograms, in bench only",
 	"golang.org/x/perf":                       "Mann-Whitney test of rcctl bench compare, in bench only",
 	"github.com/alicebob/miniredis/v2":        "command engine of the embedded cluster, in clustertest only",
