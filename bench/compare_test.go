@@ -53,7 +53,10 @@ func TestEqualRunsRarelyRaiseAFalseAlarm(t *testing.T) {
 
 func TestARegressionOfFivePercentIsFound(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(8, 8))
-	const pairs = 200
+	pairs := 200
+	if testing.Short() {
+		pairs = 40
+	}
 	found := 0
 	for range pairs {
 		c, err := Compare(simulated(rnd, 10, 1), simulated(rnd, 10, 1.05))

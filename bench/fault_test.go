@@ -25,11 +25,16 @@ func valid(t *testing.T, res *bench.Result) {
 }
 
 func TestARunEndsInTimeAndTellsWhyWhenANodeDies(t *testing.T) {
+	t.Parallel()
 	for name, fault := range map[string]func(*clustertest.Node) error{
 		"killed": (*clustertest.Node).Kill,
 		"frozen": (*clustertest.Node).Pause,
 	} {
 		t.Run(name, func(t *testing.T) {
+			if testing.Short() && name == "killed" {
+				t.Skip("a frozen node is the worse of the two")
+			}
+			t.Parallel()
 			c := startCluster(t)
 			victim := c.Masters()[1]
 			o := options(c)

@@ -63,6 +63,9 @@ func TestBooksCloseWhile400SlotsAreMovedByRedisCLI(t *testing.T) {
 		{"engine=pool,auto-pipeline", func(o *bench.Options) { o.AutoPipeline = true }},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
+			if testing.Short() && i > 0 {
+				t.Skip("like the first, with another client")
+			}
 			o := options(c)
 			o.Rate, o.Duration, o.Keys = 3000, 6*time.Second, 40_000
 			o.Mix = bench.Mix{{Op: bench.OpGet, Weight: 60}, {Op: bench.OpSet, Weight: 40}}
@@ -101,7 +104,7 @@ func TestBooksCloseWhile400SlotsAreMovedByRedisCLI(t *testing.T) {
 
 func TestBooksCloseWhileABusySlotStaysHalfMoved(t *testing.T) {
 	c := startCluster(t)
-	for _, tc := range []struct {
+	for i, tc := range []struct {
 		name string
 		set  func(*bench.Options)
 	}{
@@ -111,6 +114,9 @@ func TestBooksCloseWhileABusySlotStaysHalfMoved(t *testing.T) {
 		{"auto-pipeline", func(o *bench.Options) { o.AutoPipeline = true }},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
+			if testing.Short() && i > 0 {
+				t.Skip("like the first, with another client")
+			}
 			o := options(c)
 			o.Rate, o.Duration, o.Keys, o.Seed = 2000, 3*time.Second, 40, 4711
 			tc.set(&o)

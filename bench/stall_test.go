@@ -9,6 +9,9 @@ import (
 )
 
 func TestAStalledMasterShowsInIntendedLatencyAndNotInServiceLatency(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs for 14 seconds")
+	}
 	c := clustertest.Run(t, clustertest.Options{
 		Backend: clustertest.Processes{}, NodeTimeout: 15 * time.Second, // a stall must not become a failover
 		Config: map[string]string{"enable-debug-command": "yes"},

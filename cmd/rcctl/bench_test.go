@@ -91,6 +91,9 @@ func TestBenchReportsAndAsserts(t *testing.T) {
 }
 
 func TestBenchScenariosDoTheirFaultToAClusterOfTheirOwn(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs two scenarios on clusters of real servers")
+	}
 	for _, tc := range []struct {
 		args []string
 		want []string
@@ -122,6 +125,9 @@ func TestBenchScenariosWantExactlyOneCluster(t *testing.T) {
 }
 
 func TestBenchStormAndStampedeReportInBothForms(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs each scenario twice; package bench tests what they measure")
+	}
 	c := clustertest.Run(t, clustertest.Options{Backend: clustertest.Processes{}, Replicas: 1})
 	storm := []string{"bench", "storm", "--cluster", c.Addrs()[0], "--workers", "20", "--duration", "200ms", "--pool-sizes", "1,8", "--keys", "100"}
 	herd := []string{"bench", "stampede", "--cluster", c.Addrs()[0], "--workers", "4", "--ttls", "200ms", "--load", "50ms", "--expiries", "2", "--guards", "none,lockcluster"}
