@@ -65,10 +65,10 @@ var slotImpls = []struct {
 }
 
 // BenchmarkSlot shows both functions side by side, on keys without a tag (by
-// length) and on a usual key with one.
+// length), on a usual key with one, and on short keys with braces.
 func BenchmarkSlot(b *testing.B) {
-	keys := map[string]string{"tag": "{user:1000}:profile"}
-	names := []string{"tag"}
+	keys := map[string]string{"tag": "{user:1000}:profile", "shorttag": "a:{b1}", "braces": "a{}b"}
+	names := []string{"tag", "shorttag", "braces"}
 	for _, n := range []int{1, 4, 8, 16, 32, 64, 128, 256, 1024} {
 		name := fmt.Sprintf("len=%d", n)
 		names = append(names, name)

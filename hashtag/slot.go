@@ -14,16 +14,37 @@ func Slot(key string) int {
 	switch {
 	case len(key) < 3: // too short for a tag
 		return int(crc16Short(key) % Slots)
-	case len(key) <= 16 && key[0] != '{':
-		if hi, lo := load16(key); !hasBrace(hi) && !hasBrace(lo) {
-			return int(crc16Words(hi, lo) % Slots)
+	case len(key) > 16:
+		return slotLong(key)
+	}
+	hi, lo := load16(key)
+	if hasBrace(hi) || hasBrace(lo) {
+		if tag := shortTag(key); len(tag) > 3 {
+			hi, lo = load16(tag)
+		} else if tag != "" {
+			return int(crc16Short(tag) % Slots)
 		}
 	}
-	return slotOf(key)
+	return int(crc16Words(hi, lo) % Slots)
 }
 
-// slotOf is Slot for long keys and for keys with braces.
-func slotOf(key string) int {
+// shortTag is the tag of a short key with a '{', or "". So close by, a loop
+// finds the braces sooner than strings.IndexByte.
+func shortTag(key string) string {
+	i := 0
+	for key[i] != '{' {
+		i++
+	}
+	i++
+	for n := i; n < len(key); n++ {
+		if key[n] == '}' {
+			return key[i:n]
+		}
+	}
+	return ""
+}
+
+func slotLong(key string) int {
 	i := 0
 	if key[0] != '{' {
 		i = strings.IndexByte(key, '{')
