@@ -18,7 +18,13 @@ import (
 
 	"golang.org/x/tools/go/analysis"
 
+	"github.com/rcctl/rcctl/audit/allnodes"
 	"github.com/rcctl/rcctl/audit/clientperrequest"
+	"github.com/rcctl/rcctl/audit/crossslot"
+	"github.com/rcctl/rcctl/audit/lateforget"
+	"github.com/rcctl/rcctl/audit/nakedlock"
+	"github.com/rcctl/rcctl/audit/nilerr"
+	"github.com/rcctl/rcctl/audit/noclose"
 )
 
 // A Rule is one analyzer and what its findings mean.
@@ -45,6 +51,12 @@ func (r Rule) Title() string {
 func Rules() []Rule {
 	return []Rule{
 		{Analyzer: clientperrequest.Analyzer},
+		{Analyzer: crossslot.Analyzer},
+		{Analyzer: nakedlock.Analyzer},
+		{Analyzer: lateforget.Analyzer},
+		{Analyzer: noclose.Analyzer},
+		{Analyzer: nilerr.Analyzer},
+		{Analyzer: allnodes.Analyzer},
 	}
 }
 

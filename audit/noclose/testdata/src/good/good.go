@@ -1,0 +1,17 @@
+package good
+
+import (
+	"context"
+
+	"github.com/redis/go-redis/v9"
+)
+
+func waitFor(ctx context.Context, rdb *redis.ClusterClient, channel string) (string, error) {
+	sub := rdb.Subscribe(ctx, channel)
+	defer sub.Close()
+	msg, err := sub.ReceiveMessage(ctx)
+	if err != nil {
+		return "", err
+	}
+	return msg.Payload, nil
+}
