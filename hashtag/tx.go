@@ -32,6 +32,9 @@ const redirectTime = time.Second
 // Tx returns soon after ctx ends, also when the client does not look at
 // contexts; the commands must then not be read, and are not returned.
 func Tx(ctx context.Context, c redis.UniversalClient, tag string, fn func(redis.Pipeliner) error) ([]redis.Cmder, error) {
+	if c == nil {
+		return nil, txError(ErrNotExecuted, errNoClient)
+	}
 	queue := c.TxPipeline()
 	if err := fn(queueOnly{queue}); err != nil {
 		return nil, txError(ErrNotExecuted, err)
@@ -65,6 +68,8 @@ func Tx(ctx context.Context, c redis.UniversalClient, tag string, fn func(redis.
 	}
 	return cmds, err
 }
+
+var errNoClient = errors.New("no client: give a go-redis client")
 
 func txError(kind, err error) error { return fmt.Errorf("hashtag: Tx: %w: %w", kind, err) }
 
@@ -195,7 +200,10 @@ func isRefusal(err error) bool {
 // it looks at ctx during a command only with ContextTimeoutEnabled.
 func Watch(ctx context.Context, c redis.UniversalClient, fn func(*redis.Tx) error, keys ...string) error {
 	refuse := func(err error) error { return fmt.Errorf("hashtag: Watch: %w: %w", ErrNotExecuted, err) }
-	if len(keys) == 0 {
+	switch {
+	case c == nil:
+		return refuse(errNoClient)
+	case len(keys) == 0:
 		return refuse(errors.New("no keys to watch"))
 	}
 	for _, k := range keys[1:] {

@@ -146,3 +146,14 @@ func TestATransactionThatCannotBeEncodedWasNotExecuted(t *testing.T) {
 		t.Errorf("something was executed: %q, %v", v, err)
 	}
 }
+
+func TestTxAndWatchWithoutAClient(t *testing.T) {
+	ctx := t.Context()
+	queue := func(p redis.Pipeliner) error { return p.Incr(ctx, "a").Err() }
+	if _, err := hashtag.Tx(ctx, nil, "a", queue); !errors.Is(err, hashtag.ErrNotExecuted) {
+		t.Errorf("Tx: %v", err)
+	}
+	if err := hashtag.Watch(ctx, nil, func(*redis.Tx) error { return nil }, "a"); !errors.Is(err, hashtag.ErrNotExecuted) {
+		t.Errorf("Watch: %v", err)
+	}
+}
