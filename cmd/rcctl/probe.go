@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/rcctl/rcctl/health"
+	"github.com/rcctl/rcctl/internal/doctor"
 	"github.com/rcctl/rcctl/pool"
 	"github.com/redis/go-redis/v9"
 )
@@ -42,7 +43,7 @@ func probeOptions(cfg pool.Config) *redis.ClusterOptions {
 		TLSConfig: cfg.TLS,
 		Dialer: func(ctx context.Context, network, addr string) (net.Conn, error) {
 			var d net.Dialer
-			conn, err := d.DialContext(ctx, network, mapped(cfg.AddrMap, addr))
+			conn, err := d.DialContext(ctx, network, doctor.MapAddr(cfg.AddrMap, addr))
 			if err != nil || cfg.TLS == nil {
 				return conn, err
 			}
@@ -58,22 +59,6 @@ func probeOptions(cfg pool.Config) *redis.ClusterOptions {
 			return tc, nil
 		},
 	}
-}
-
-// mapped is where to dial for an announced address: what the map has for
-// host:port, else for the host, else the address itself.
-func mapped(m map[string]string, announced string) string {
-	host, port, _ := net.SplitHostPort(announced)
-	to, ok := m[announced]
-	if !ok {
-		if to, ok = m[host]; !ok {
-			return announced
-		}
-	}
-	if _, _, err := net.SplitHostPort(to); err != nil {
-		return net.JoinHostPort(to, port)
-	}
-	return to
 }
 
 // report asks the cluster once, within --timeout.

@@ -55,23 +55,26 @@ func newDialer(req Request, timeout time.Duration) *dialer {
 }
 
 // target is the address to dial for an announced one.
-func (d *dialer) target(addr string) string {
-	m := d.req.Client.AddrMap
-	if to, ok := m[addr]; ok {
-		return to
-	}
-	host, port, err := net.SplitHostPort(addr)
+func (d *dialer) target(addr string) string { return MapAddr(d.req.Client.AddrMap, addr) }
+
+// MapAddr is where package pool dials for an announced address: what its
+// AddrMap has for host:port, else for the host, else the address itself. An
+// entry without a port keeps the announced one.
+func MapAddr(m map[string]string, announced string) string {
+	host, port, err := net.SplitHostPort(announced)
 	if err != nil {
-		return addr
+		return announced
 	}
-	to, ok := m[host]
+	to, ok := m[announced]
 	if !ok {
-		return addr
+		if to, ok = m[host]; !ok {
+			return announced
+		}
 	}
-	if _, _, err := net.SplitHostPort(to); err == nil {
-		return to
+	if _, _, err := net.SplitHostPort(to); err != nil {
+		return net.JoinHostPort(to, port)
 	}
-	return net.JoinHostPort(to, port)
+	return to
 }
 
 func (d *dialer) localAddr() string {

@@ -341,3 +341,15 @@ func TestAFleetReportNamesHostsAndWhatDiffers(t *testing.T) {
 		t.Errorf("warned %v, skewed %v: %+v", warned, skewed, r.Findings)
 	}
 }
+
+func TestMapAddrReadsEntriesAsPoolDoes(t *testing.T) {
+	m := map[string]string{"10.0.0.1:7000": "127.0.0.1:9000", "10.0.0.2:7000": "gate", "10.0.0.3": "gate:9000", "10.0.0.4": "::1", "10.0.0.2": "other"}
+	for announced, want := range map[string]string{
+		"10.0.0.1:7000": "127.0.0.1:9000", "10.0.0.1:7001": "10.0.0.1:7001", "10.0.0.2:7000": "gate:7000", "10.0.0.2:7001": "other:7001",
+		"10.0.0.3:7000": "gate:9000", "10.0.0.4:7000": "[::1]:7000", "no port": "no port", "[::1]:7000": "[::1]:7000",
+	} {
+		if got := MapAddr(m, announced); got != want {
+			t.Errorf("%s is dialed as %s, want %s", announced, got, want)
+		}
+	}
+}
