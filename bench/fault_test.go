@@ -136,6 +136,7 @@ func noKeys(t *testing.T, c *clustertest.Cluster) {
 }
 
 func TestBooksNameSomebodyElseOnTheCluster(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t)
 	o := options(c)
 	o.Rate, o.Duration = 200, 3*time.Second

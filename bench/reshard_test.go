@@ -103,6 +103,7 @@ func TestBooksCloseWhile400SlotsAreMovedByRedisCLI(t *testing.T) {
 }
 
 func TestBooksCloseWhileABusySlotStaysHalfMoved(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t)
 	for i, tc := range []struct {
 		name string
