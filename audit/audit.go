@@ -19,12 +19,18 @@ import (
 	"golang.org/x/tools/go/analysis"
 
 	"github.com/rcctl/rcctl/audit/allnodes"
+	"github.com/rcctl/rcctl/audit/borrowedbytes"
 	"github.com/rcctl/rcctl/audit/clientperrequest"
 	"github.com/rcctl/rcctl/audit/crossslot"
+	"github.com/rcctl/rcctl/audit/fixedttl"
 	"github.com/rcctl/rcctl/audit/lateforget"
+	"github.com/rcctl/rcctl/audit/mutexfill"
 	"github.com/rcctl/rcctl/audit/nakedlock"
 	"github.com/rcctl/rcctl/audit/nilerr"
 	"github.com/rcctl/rcctl/audit/noclose"
+	"github.com/rcctl/rcctl/audit/requestctx"
+	"github.com/rcctl/rcctl/audit/singleclient"
+	"github.com/rcctl/rcctl/audit/unlockedfill"
 )
 
 // A Rule is one analyzer and what its findings mean.
@@ -52,10 +58,16 @@ func Rules() []Rule {
 	return []Rule{
 		{Analyzer: clientperrequest.Analyzer},
 		{Analyzer: crossslot.Analyzer},
+		{Analyzer: unlockedfill.Analyzer},
+		{Analyzer: mutexfill.Analyzer, Information: true},
 		{Analyzer: nakedlock.Analyzer},
+		{Analyzer: fixedttl.Analyzer, Information: true},
+		{Analyzer: requestctx.Analyzer},
 		{Analyzer: lateforget.Analyzer},
+		{Analyzer: borrowedbytes.Analyzer},
 		{Analyzer: noclose.Analyzer},
 		{Analyzer: nilerr.Analyzer},
+		{Analyzer: singleclient.Analyzer},
 		{Analyzer: allnodes.Analyzer},
 	}
 }
