@@ -161,10 +161,11 @@ func TestAScrapeIsTwoCommandsPerNodeAndConcurrentOnesShareARound(t *testing.T) {
 		}
 	}
 
-	n := c.Nodes()[0]
+	n, live := c.Nodes()[0], c.Nodes()[1]
 	if err := n.Pause(); err != nil {
 		t.Fatal(err)
 	}
+	infos := calls(t, live)["info"]
 	var wg sync.WaitGroup
 	start := time.Now()
 	for range 8 {
@@ -173,6 +174,9 @@ func TestAScrapeIsTwoCommandsPerNodeAndConcurrentOnesShareARound(t *testing.T) {
 	wg.Wait()
 	if took := time.Since(start); took > 3*3*time.Second {
 		t.Errorf("eight scrapes at once with a paused node took %s", took)
+	}
+	if infos = calls(t, live)["info"] - infos - 1; infos > 3 {
+		t.Errorf("eight scrapes at once were %d rounds", infos)
 	}
 	if err := n.Resume(); err != nil {
 		t.Fatal(err)
