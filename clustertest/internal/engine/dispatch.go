@@ -47,7 +47,9 @@ func (n *Node) process(c *conn, args []string) ([]byte, *waiter) {
 	if why := n.refuse(x, parent); why != "" {
 		n.reject(x, why)
 	} else if c.multi && !runsInMulti(cmd.name) {
-		c.queue = append(c.queue, queued{cmd, args})
+		if !c.dirty { // else EXEC runs none of them
+			c.queue = append(c.queue, queued{cmd, args})
+		}
 		x.out = append(x.out, "+QUEUED\r\n"...)
 	} else {
 		n.invoke(x)
@@ -197,8 +199,12 @@ func (n *Node) invoke(x *call) {
 
 // runNative hands the command to the data engine.
 func runNative(x *call) {
+	if why := strict(x); why != "" {
+		x.err(why)
+		return
+	}
 	if x.cmd.flags&flagWrite == 0 {
-		x.out = x.appendNative(x.out, x.ds.raw(x.proto, x.args...))
+		x.out = x.appendNative(x.out, x.native())
 		return
 	}
 	var before time.Time
@@ -208,14 +214,13 @@ func runNative(x *call) {
 			before = e.deadline
 		}
 	}
-	if why := strict(x); why != "" {
-		x.err(why)
-		return
-	}
-	reply := x.ds.raw(x.proto, x.args...)
+	reply := x.native()
 	x.out = x.appendNative(x.out, reply)
-	if bytes.HasPrefix(reply, []byte("-")) || x.cmd.name == "set" && !setApplied(x.args[3:], reply) {
+	switch {
+	case reply[0] == '-' || x.cmd.name == "set" && !setApplied(x.args[3:], reply):
 		return
+	case combines[x.cmd.name] && string(reply) == ":0\r\n":
+		x.ds.raw(2, "DEL", x.args[1]) // the data engine keeps empty sets
 	}
 	x.wrote(before)
 }

@@ -2,6 +2,9 @@ package engine
 
 import (
 	"bytes"
+	"math"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/rcctl/rcctl/clustertest/internal/resp"
@@ -14,6 +17,21 @@ func strict(x *call) string {
 		if hasOption(x.args[3:], "NX") && hasOption(x.args[3:], "XX") {
 			return "ERR syntax error"
 		}
+		if hasOption(x.args[3:], "KEEPTTL") && slices.ContainsFunc(x.args[3:], func(a string) bool { return isOption(a, "EX", "PX", "EXAT", "PXAT") }) {
+			return "ERR syntax error"
+		}
+	case "lpop", "rpop":
+		if len(x.args) == 3 && strings.HasPrefix(x.args[2], "-") && isNumber(x.args[2]) {
+			return "ERR value is out of range, must be positive"
+		}
+	case "bitpos":
+		if isNumber(x.args[2]) && x.args[2] != "0" && x.args[2] != "1" {
+			return "ERR The bit argument must be 1 or 0."
+		}
+	case "zadd", "zincrby":
+		return strictScores(x)
+	case "sdiffstore", "sinterstore", "sunionstore", "zinterstore", "zunionstore":
+		return strictCombine(x)
 	case "mset", "msetnx":
 		if len(x.args)%2 == 0 {
 			return "ERR wrong number of arguments for '" + x.cmd.name + "' command"
@@ -28,6 +46,78 @@ func strict(x *call) string {
 	return ""
 }
 
+// combines are the commands that store a combination of sets.
+var combines = map[string]bool{
+	"sdiffstore": true, "sinterstore": true, "sunionstore": true, "zinterstore": true, "zunionstore": true,
+}
+
+// strictCombine refuses sources of another type, for which the data engine
+// removes the destination first.
+func strictCombine(x *call) string {
+	for i, key := range x.cmd.keys(nil, x.args) {
+		if i == 0 {
+			continue // the destination
+		}
+		switch kind := x.ds.value("TYPE", key).Str; {
+		case kind == "none", kind == "set", kind == "zset" && x.cmd.name[0] == 'z':
+		default:
+			return "WRONGTYPE Operation against a key holding the wrong kind of value"
+		}
+	}
+	return ""
+}
+
+// strictScores refuses what is no score.
+func strictScores(x *call) string {
+	i := 2
+	for x.cmd.name == "zadd" && i < len(x.args) && isOption(x.args[i], "NX", "XX", "GT", "LT", "CH", "INCR") {
+		i++
+	}
+	if options := x.args[2:i]; hasOption(options, "NX") && hasOption(options, "XX") && i < len(x.args) && (len(x.args)-i)%2 == 0 {
+		return "ERR XX and NX options at the same time are not compatible"
+	}
+	for ; i < len(x.args); i += 2 {
+		if f, err := strconv.ParseFloat(x.args[i], 64); err == nil && math.IsNaN(f) {
+			return "ERR value is not a valid float"
+		}
+	}
+	return ""
+}
+
+func isOption(arg string, names ...string) bool {
+	return slices.ContainsFunc(names, func(name string) bool { return strings.EqualFold(arg, name) })
+}
+
+// native runs the command in the data engine, in words that it gets right.
+func (x *call) native() []byte {
+	args, proto := x.args, x.proto
+	switch x.cmd.name {
+	case "zscan":
+		proto = 2 // RESP3 has the scores as strings, too
+	case "getrange":
+		args = emptyRange(args)
+	case "bitcount":
+		if len(args) >= 4 {
+			args = emptyRange(args)
+		}
+	case "setrange":
+		if n, err := strconv.Atoi(args[2]); err == nil && n >= 0 && args[3] == "" {
+			args = []string{"STRLEN", args[1]}
+		}
+	}
+	return x.ds.raw(proto, args...)
+}
+
+// emptyRange replaces a range that ends before it begins.
+func emptyRange(args []string) []string {
+	first, err1 := strconv.Atoi(args[2])
+	last, err2 := strconv.Atoi(args[3])
+	if err1 == nil && err2 == nil && last < 0 && first > last && first < 0 {
+		return append([]string{args[0], args[1], "1", "0"}, args[4:]...)
+	}
+	return args
+}
+
 // appendNative appends a reply of the data engine in the form that Redis 7.0
 // gives it.
 func (x *call) appendNative(b, reply []byte) []byte {
@@ -37,7 +127,14 @@ func (x *call) appendNative(b, reply []byte) []byte {
 	if x.proto != 3 || reply[0] != '*' {
 		return append(b, reply...)
 	}
+	if string(reply) == nullArray {
+		return resp.AppendNull(b, 3)
+	}
 	switch name := x.cmd.name; {
+	case name == "sdiff" || name == "sinter" || name == "sunion":
+		return append(append(b, '~'), reply[1:]...)
+	case name == "geopos":
+		return append(b, bytes.ReplaceAll(reply, []byte(nullArray), []byte("_\r\n"))...) // numbers besides
 	case name == "xread" || name == "xreadgroup":
 		return appendStreams(b, reply)
 	case name[0] == 'z' && hasOption(x.args, "WITHSCORES"),
@@ -47,6 +144,9 @@ func (x *call) appendNative(b, reply []byte) []byte {
 	}
 	return append(b, reply...)
 }
+
+// nullArray is what the data engine says for nothing, in RESP3 too.
+const nullArray = "*-1\r\n"
 
 // appendPairs nests a flat list into pairs, which RESP3 wants.
 func appendPairs(b, reply []byte) []byte {
@@ -84,5 +184,5 @@ func appendStreams(b, reply []byte) []byte {
 
 // cmdSubstr is the old name of GETRANGE.
 func cmdSubstr(x *call) {
-	x.out = append(x.out, x.ds.raw(x.proto, append([]string{"GETRANGE"}, x.args[1:]...)...)...)
+	x.out = append(x.out, x.ds.raw(x.proto, emptyRange(append([]string{"GETRANGE"}, x.args[1:]...))...)...)
 }

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bufio"
+	"bytes"
 	"strconv"
 	"time"
 
@@ -99,7 +100,11 @@ func (st *store) on(p *server.Peer, proto int, args []string) []byte {
 	p.Resp3 = proto == 3
 	st.srv.Dispatch(p, args)
 	p.Flush()
-	return st.out.b
+	b := st.out.b
+	if len(b) > 0 && b[0] == '-' {
+		b = b[:bytes.IndexByte(b, '\n')+1] // of XLEN a second reply follows an error
+	}
+	return b
 }
 
 // value runs a command and decodes its reply.
