@@ -173,3 +173,36 @@ func moveSlowly(ctx context.Context, c *clustertest.Cluster, slot int, to *clust
 	}
 	return m.Finish(ctx)
 }
+
+func TestNodesGoByTheHostNamesThatClientsAreSentTo(t *testing.T) {
+	c := clustertest.Run(t, clustertest.Options{})
+	o := options(c)
+	o.Duration, o.Workers, o.Keys, o.Cluster.AddrMap = 200*time.Millisecond, 2, 100, map[string]string{}
+	for i, n := range c.Nodes() {
+		name := fmt.Sprintf("node%d.invalid", i)
+		if err := n.AnnounceHost(t.Context(), name); err != nil {
+			t.Fatal(err)
+		}
+		o.Cluster.AddrMap[name] = strings.Split(n.Addr(), ":")[0]
+	}
+	if err := c.PreferEndpoint(t.Context(), clustertest.EndpointHostname); err != nil {
+		t.Fatal(err)
+	}
+	res := mustRun(t, o)
+	var asked uint64
+	for _, n := range res.Nodes {
+		if n.State == "seed" {
+			continue
+		}
+		asked += n.Attempts
+		if !strings.Contains(n.Addr, ".invalid:") {
+			t.Errorf("the client calls no node %s", n.Addr)
+		}
+	}
+	if asked < res.Operations {
+		t.Errorf("%d of %d operations went to nodes of the cluster", asked, res.Operations)
+	}
+	if res.Books.State != "closed" {
+		t.Errorf("books %+v", res.Books)
+	}
+}

@@ -114,14 +114,32 @@ func (s *servers) boot(ctx context.Context) error {
 	return nil
 }
 
+// askNodes is CLUSTER NODES with the addresses that CLUSTER SLOTS gives to
+// clients, which may be host names: the client's counts go by them, and
+// certificates may be valid for nothing else.
 func askNodes(ctx context.Context, c *redis.Client) ([]redisinfo.Node, error) {
 	ctx, cancel := context.WithTimeout(ctx, sampleTimeout)
 	defer cancel()
-	reply, err := c.ClusterNodes(ctx).Result()
-	if err != nil {
+	pipe := c.Pipeline()
+	reply, slots := pipe.ClusterNodes(ctx), pipe.Do(ctx, "CLUSTER", "SLOTS")
+	_, _ = pipe.Exec(ctx) // each command has its own error
+	if err := reply.Err(); err != nil {
 		return nil, err
 	}
-	return redisinfo.ParseNodes(reply)
+	nodes, err := redisinfo.ParseNodes(reply.Val())
+	owners, serr := redisinfo.ParseSlots(slots.Val())
+	if err != nil || serr != nil {
+		return nodes, err // a user may be allowed the one without the other
+	}
+	for _, o := range owners {
+		for _, e := range append(o.Replicas, o.Master) {
+			i := slices.IndexFunc(nodes, func(n redisinfo.Node) bool { return n.ID == e.ID })
+			if i >= 0 && !e.Unknown {
+				nodes[i].Host, nodes[i].Port = e.Host, e.Port
+			}
+		}
+	}
+	return nodes, nil
 }
 
 // discover looks for new nodes and new owners of slots: at all nodes, or at
