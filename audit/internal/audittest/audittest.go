@@ -31,7 +31,11 @@ func Run(t *testing.T, a *analysis.Analyzer) {
 	if positives < Least || negatives < Least {
 		t.Errorf("%s has %d positive and %d negative cases, want at least %d of each", a.Name, positives, negatives, Least)
 	}
-	analysistest.Run(t, dir, a, pkgs...)
+	for _, r := range analysistest.Run(t, dir, a, pkgs...) {
+		for _, err := range r.Action.Package.Errors {
+			t.Errorf("a case does not compile: %v", err)
+		}
+	}
 }
 
 // RunWithFixes is Run, and compares the files after the suggested changes with
@@ -59,21 +63,24 @@ func count(t *testing.T) (positives, negatives int) {
 	return positives, negatives
 }
 
-// Stubs is the folder with the stand-ins.
-func Stubs() string {
+// GOPATH makes a folder with the stand-ins and the packages of others, and the
+// environment in which the go command sees them and nothing else.
+func GOPATH(t *testing.T, others ...string) (dir string, env []string) {
+	t.Helper()
+	dir = t.TempDir()
 	_, file, _, _ := runtime.Caller(0)
-	return filepath.Join(filepath.Dir(file), "testdata", "stubs")
+	for _, from := range append([]string{filepath.Join(filepath.Dir(file), "testdata", "stubs")}, others...) {
+		if err := os.CopyFS(dir, os.DirFS(from)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir, append(os.Environ(), "GOPATH="+dir, "GO111MODULE=off", "GOWORK=off", "GOFLAGS=", "GOPROXY=off")
 }
 
 // tree makes a GOPATH of the stand-ins and the rule's own testdata.
 func tree(t *testing.T) (dir string, pkgs []string) {
 	t.Helper()
-	dir = t.TempDir()
-	for _, from := range []string{Stubs(), "testdata"} {
-		if err := os.CopyFS(dir, os.DirFS(from)); err != nil {
-			t.Fatal(err)
-		}
-	}
+	dir, _ = GOPATH(t, "testdata")
 	entries, err := os.ReadDir(filepath.Join("testdata", "src"))
 	if err != nil {
 		t.Fatal(err)

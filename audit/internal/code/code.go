@@ -10,6 +10,7 @@ import (
 	"reflect"
 	"regexp"
 	"strings"
+	"sync"
 
 	"golang.org/x/tools/go/analysis"
 	"golang.org/x/tools/go/types/typeutil"
@@ -44,8 +45,10 @@ type Func struct {
 	// All are all calls, in order of position.
 	All []*ast.CallExpr
 
-	parents map[ast.Node]ast.Node
-	defs    map[types.Object][]Def
+	// Made on first use; go vet runs the rules of a package at the same time.
+	parentsOnce, defsOnce sync.Once
+	parents               map[ast.Node]ast.Node
+	defs                  map[types.Object][]Def
 }
 
 // A Def is one assignment to a variable. Index is its place among the results

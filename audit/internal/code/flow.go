@@ -8,7 +8,7 @@ import (
 
 // Parent is the node around a node, nil above the declaration.
 func (f *Func) Parent(n ast.Node) ast.Node {
-	if f.parents == nil {
+	f.parentsOnce.Do(func() {
 		f.parents = map[ast.Node]ast.Node{}
 		ast.PreorderStack(f.Decl, nil, func(n ast.Node, stack []ast.Node) bool {
 			if len(stack) > 0 {
@@ -16,7 +16,7 @@ func (f *Func) Parent(n ast.Node) ast.Node {
 			}
 			return true
 		})
-	}
+	})
 	return f.parents[n]
 }
 
@@ -53,10 +53,10 @@ func (f *Func) ArgOf(n ast.Node) (*ast.CallExpr, int) {
 
 // Defs are all assignments to a variable in the function.
 func (f *Func) Defs(o types.Object) []Def {
-	if f.defs == nil {
+	f.defsOnce.Do(func() {
 		f.defs = map[types.Object][]Def{}
 		ast.Inspect(f.Decl, f.collectDefs)
-	}
+	})
 	return f.defs[o]
 }
 
