@@ -217,13 +217,16 @@ func runNative(x *call) {
 	reply := x.native()
 	x.out = x.appendNative(x.out, reply)
 	switch {
-	case reply[0] == '-' || x.cmd.name == "set" && !setApplied(x.args[3:], reply):
-		return
+	case reply[0] == '-', x.cmd.name == "set" && !setApplied(x.args[3:], reply), mayRefuse[x.cmd.name] && string(reply) == ":0\r\n":
+		return // nothing was written, no time to live has changed
 	case combines[x.cmd.name] && string(reply) == ":0\r\n":
 		x.ds.raw(2, "DEL", x.args[1]) // the data engine keeps empty sets
 	}
 	x.wrote(before)
 }
+
+// mayRefuse are the commands whose 0 means that they did nothing.
+var mayRefuse = map[string]bool{"copy": true, "msetnx": true, "renamenx": true, "setnx": true}
 
 // setApplied tells from the reply whether SET stored the value.
 func setApplied(opts []string, reply []byte) bool {

@@ -97,6 +97,9 @@ func (x *call) native() []byte {
 	case "getrange":
 		args = emptyRange(args)
 	case "bitcount":
+		if len(args) == 5 && strings.EqualFold(args[4], "BYTE") {
+			args = args[:4] // the default
+		}
 		if len(args) >= 4 {
 			args = emptyRange(args)
 		}
