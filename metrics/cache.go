@@ -98,5 +98,5 @@ func (f family) histogram(ch chan<- prometheus.Metric, s *spec, h lockcluster.Hi
 			buckets[h.Bounds[i]] = n
 		}
 	}
-	ch <- prometheus.MustNewConstHistogram(f[s], n, h.Sum, buckets, labels...)
+	ch <- prometheus.MustNewConstHistogram(f[s], n, h.Sum, buckets, valid(labels)...)
 }

@@ -166,6 +166,15 @@ func TestAReportThatDoesNotComeIsNoErrorOfTheScrape(t *testing.T) {
 	wantLines(t, gather(t, h), `rcctl_health_reported{cluster="h"} 0`)
 }
 
+func TestLabelValuesThatAreNoTextAreQuoted(t *testing.T) {
+	c := &cacheCollector{family: newFamily("c", cacheGroup), stats: func() lockcluster.Stats {
+		return lockcluster.Stats{Patterns: map[string]lockcluster.PatternStats{"a\xff": {Fresh: 1}, "a\xfe": {Fresh: 2}}}
+	}}
+	wantLines(t, gather(t, c),
+		`rcctl_lockcluster_requests_total{cache="c",pattern="\"a\\xff\"",result="fresh"} 1`,
+		`rcctl_lockcluster_requests_total{cache="c",pattern="\"a\\xfe\"",result="fresh"} 2`)
+}
+
 func TestErrorPrefixesThatAreNotKnownAreCountedTogether(t *testing.T) {
 	c := &ServersCollector{family: newFamily("c", serversGroup), log: slog.New(slog.DiscardHandler)}
 	n := &node{addr: "a:1", info: redisinfo.ParseInfo("# Errorstats\r\nerrorstat_MOVED:count=4\r\nerrorstat_MY1:count=2\r\nerrorstat_MY2:count=3\r\n")}

@@ -36,7 +36,7 @@ func promtool(t *testing.T, dir string, args ...string) {
 }
 
 func TestTheRulesPassPromtool(t *testing.T) {
-	promtool(t, rulesDir, "check", "rules", "rules.yml")
+	promtool(t, rulesDir, "check", "config", "prometheus.yml") // and its rules
 	promtool(t, rulesDir, "test", "rules", "rules_test.yml", "rules_day_test.yml")
 }
 

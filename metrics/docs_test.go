@@ -21,7 +21,7 @@ func writeDocs() string {
 Written from the collectors of package metrics: ` + "`go test ./metrics -run Docs -update`" + `.
 
 Each collector has one more label than the tables show, which tells several of
-its kind apart: it stands in the heading. Nodes are named by their announced
+its kind apart: it stands under the heading. Nodes are named by their announced
 address, at most ` + fmt.Sprint(MaxNodes) + ` per collector, then ` + "`other`" + `. There is no label for keys.
 
 Counters of a process (` + "`rcctl_redirects_total`, `rcctl_pool_…`, `rcctl_lockcluster_…`" + `) never go

@@ -4,6 +4,8 @@ import (
 	"context"
 	"io"
 	"log/slog"
+	"net"
+	"os"
 	"strconv"
 	"strings"
 	"sync"
@@ -341,5 +343,128 @@ func TestAWrongPasswordIsANodeThatIsNotUpAndSaysWhyInTheLog(t *testing.T) {
 	scrape(t, s)
 	if n := strings.Count(log.String(), "WRONGPASS"); n != len(c.Addrs()) {
 		t.Errorf("%d lines in the log for %d nodes and two scrapes: %s", n, len(c.Addrs()), &log)
+	}
+}
+
+// What the alert CacheStampede divides: a herd is one load and one lease.
+func TestAHerdIsOneLoadAndOneLease(t *testing.T) {
+	t.Parallel()
+	c := processes(t, 0)
+	o := c.ClientOptions()
+	o.ContextTimeoutEnabled = true
+	rdb := redis.NewClusterClient(o)
+	defer rdb.Close()
+	cache, err := lockcluster.New(rdb, lockcluster.Config{Beta: lockcluster.Off, StepBudget: 5 * time.Second, LoadTimeout: 20 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cache.Close(context.Background())
+	var wg sync.WaitGroup
+	for i := range 200 {
+		wg.Go(func() {
+			_, err := cache.Get(t.Context(), "k:"+strconv.Itoa(i%4), func(context.Context, *lockcluster.Load) ([]byte, error) {
+				return []byte("v"), nil
+			})
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	v := scrape(t, metrics.Cache("k", cache))
+	v.want(t, "rcctl_lockcluster_leases_total{answer=acquired,cache=k}", 4)
+	if loads := v.sum("rcctl_lockcluster_loads_total"); loads != 4 {
+		t.Errorf("%v loads", loads)
+	}
+	if calls := v.sum("rcctl_lockcluster_requests_total"); calls != 200 {
+		t.Errorf("%v calls", calls)
+	}
+}
+
+// The rights that the documentation names are enough, and are needed.
+func TestTheLeastRightsAreEnough(t *testing.T) {
+	t.Parallel()
+	c := processes(t, 0)
+	setUser := func(rules ...any) {
+		t.Helper()
+		for _, n := range c.Nodes() {
+			if err := n.Client().Do(t.Context(), append([]any{"acl", "setuser", "exporter", "reset", "on", ">pw"}, rules...)...).Err(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	setUser("+info", "+cluster|shards")
+	o := c.ClientOptions()
+	o.Username, o.Password = "exporter", "pw"
+	v := scrape(t, servers(t, o))
+	if v.sum("rcctl_server_up") != 3 || v["rcctl_cluster_slots{cluster=c,state=served}"] != 16384 {
+		t.Errorf("%v", v)
+	}
+	setUser("+info")
+	v = scrape(t, servers(t, o))
+	v.want(t, "rcctl_cluster_topology_known{cluster=c}", 0)
+}
+
+func TestNodesThatAnnounceNoHostAreNamedByTheHostThatWasAsked(t *testing.T) {
+	t.Parallel()
+	c := processes(t, 1)
+	if err := c.PreferEndpoint(t.Context(), clustertest.EndpointUnknown); err != nil {
+		t.Fatal(err)
+	}
+	s := servers(t, c.ClientOptions())
+	var v series
+	until(t, "lag is known", func() bool {
+		v = scrape(t, s)
+		_, ok := v["rcctl_server_replica_lag_bytes{cluster=c,node="+c.Nodes()[3].Addr()+"}"]
+		return ok
+	})
+	for _, n := range c.Nodes() {
+		v.want(t, "rcctl_server_up{cluster=c,node="+n.Addr()+"}", 1)
+	}
+	v.want(t, "rcctl_cluster_slots{cluster=c,state=served}", 16384)
+}
+
+// A cluster inside this process has less to say, and no scrape fails for it.
+func TestAnEmbeddedClusterIsScrapedToo(t *testing.T) {
+	t.Parallel()
+	c := clustertest.Run(t, clustertest.Options{Replicas: 1})
+	v := scrape(t, servers(t, c.ClientOptions()))
+	v.want(t, "rcctl_cluster_slots{cluster=c,state=served}", 16384)
+	if v.sum("rcctl_server_up") != 6 {
+		t.Errorf("%v", v)
+	}
+}
+
+// BenchmarkScrape is one scrape of 3 + 3 servers. RCCTL_CLIENTS=10000 connects
+// as many idle clients to one of them first.
+func BenchmarkScrape(b *testing.B) {
+	c := clustertest.Run(b, clustertest.Options{Backend: clustertest.Processes{}, Replicas: 1, Config: map[string]string{"maxclients": "12000"}})
+	clients, _ := strconv.Atoi(os.Getenv("RCCTL_CLIENTS"))
+	for range clients {
+		conn, err := net.Dial("tcp", c.Addrs()[0])
+		if err != nil {
+			b.Fatal(err)
+		}
+		defer conn.Close()
+	}
+	s, err := metrics.Servers(metrics.ServersConfig{Options: c.ClientOptions()})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer s.Close()
+	reg := prometheus.NewRegistry()
+	reg.MustRegister(s)
+	b.Run("clients="+strconv.Itoa(clients), func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			if _, err := reg.Gather(); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	if info, err := c.Nodes()[0].Client().Info(b.Context(), "clients").Result(); err == nil {
+		_, rest, _ := strings.Cut(info, "connected_clients:")
+		n, _, _ := strings.Cut(rest, "\r")
+		b.Logf("connected_clients of the first node: %s", n)
 	}
 }

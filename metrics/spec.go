@@ -3,6 +3,8 @@ package metrics
 import (
 	"maps"
 	"slices"
+	"strconv"
+	"unicode/utf8"
 
 	"github.com/prometheus/client_golang/prometheus"
 )
@@ -84,7 +86,19 @@ func (f family) emit(ch chan<- prometheus.Metric, s *spec, v float64, labels ...
 	if s.kind == counter {
 		t = prometheus.CounterValue
 	}
-	ch <- prometheus.MustNewConstMetric(f[s], t, v, labels...)
+	ch <- prometheus.MustNewConstMetric(f[s], t, v, valid(labels)...)
+}
+
+// valid quotes label values that are no UTF-8, which Prometheus refuses:
+// patterns and host names come from outside.
+func valid(labels []string) []string {
+	for i, l := range labels {
+		if !utf8.ValidString(l) {
+			labels = slices.Clone(labels)
+			labels[i] = strconv.QuoteToASCII(l)
+		}
+	}
+	return labels
 }
 
 // flag sends 1 or 0.
