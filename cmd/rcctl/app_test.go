@@ -112,3 +112,19 @@ func TestShellLineReadsBack(t *testing.T) {
 		t.Errorf("%q became %q", args, got)
 	}
 }
+
+func TestAUserWithoutAPasswordIsRefusedNotTakenForTheDefaultUser(t *testing.T) {
+	for _, command := range []string{"doctor", "health", "topology", "bench", "skew"} {
+		r := runApp(t.Context(), command, "--cluster", "127.0.0.1:1", "--user", "reader")
+		if r.code != exitUsage || !strings.Contains(r.stderr, "--user reader") || !strings.Contains(r.stderr, "RCCTL_PASSWORD") {
+			t.Errorf("%s: exit code %d, %s", command, r.code, r.stderr)
+		}
+	}
+}
+
+func TestAnAddressMapTakesBracketedHosts(t *testing.T) {
+	m, err := parseAddrMap([]string{"node.example=[::1]", "[fd00::1]=10.0.0.1", "[fd00::2]:7000=[::1]:7000"})
+	if err != nil || m["node.example"] != "::1" || m["fd00::1"] != "10.0.0.1" || m["[fd00::2]:7000"] != "[::1]:7000" {
+		t.Errorf("%v, %v", m, err)
+	}
+}

@@ -104,6 +104,10 @@ func (f *clusterFlags) config(a *app) (pool.Config, error) {
 	if c.Password, err = f.password(a); err != nil {
 		return c, err
 	}
+	if c.Username != "" && c.Password == "" {
+		// No AUTH would be sent, and everything be seen as the default user.
+		return c, usageError("--user %s: its password is missing: give --password-file or set RCCTL_PASSWORD (any text for a user without one)", f.user)
+	}
 	if c.AddrMap, err = parseAddrMap(f.addrMap); err != nil {
 		return c, err
 	}
@@ -164,6 +168,14 @@ func checkHostPort(s string) error {
 	return nil
 }
 
+// unbracketed is "::1" of "[::1]", the form that hosts without a port have.
+func unbracketed(host string) string {
+	if inner, ok := strings.CutPrefix(host, "["); ok && strings.HasSuffix(inner, "]") {
+		return strings.TrimSuffix(inner, "]")
+	}
+	return host
+}
+
 func parseAddrMap(pairs []string) (map[string]string, error) {
 	m := make(map[string]string, len(pairs))
 	for _, p := range pairs {
@@ -171,7 +183,7 @@ func parseAddrMap(pairs []string) (map[string]string, error) {
 		if !ok || from == "" || to == "" {
 			return nil, usageError("--addr-map %q: want announced=dialed, such as 172.17.0.2:6379=127.0.0.1:7000", p)
 		}
-		m[from] = to
+		m[unbracketed(from)] = unbracketed(to)
 	}
 	return m, nil
 }

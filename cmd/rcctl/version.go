@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
@@ -41,7 +42,7 @@ func newVersionCmd(a *app) *cobra.Command {
 // readVersion takes from the build information what the release build did not
 // set.
 func readVersion() versionInfo {
-	v := versionInfo{Version: version, Commit: "unknown", Go: runtime.Version()[len("go"):], GoRedis: "unknown"}
+	v := versionInfo{Version: version, Commit: "unknown", Go: strings.TrimPrefix(runtime.Version(), "go"), GoRedis: "unknown"}
 	bi, ok := debug.ReadBuildInfo()
 	if !ok {
 		return v
