@@ -34,7 +34,7 @@ var _ = register(Check{
 		switch {
 		case len(trouble) > 0:
 			f.Outcome = Warn
-			f.Current += "; " + strings.Join(trouble, "; ")
+			f.Current = fmt.Sprintf("%d of %s answers", seeds, plural(seeds+len(trouble), "seed")) + "; " + strings.Join(trouble, "; ")
 			f.Fix = "take seeds that do not answer out of the list, or repair them"
 		case seeds < 2:
 			f.Outcome = Warn
