@@ -273,6 +273,10 @@ func cmdClientUnblock(x *call) {
 
 // cmdXRead is XREAD and XREADGROUP, with or without BLOCK.
 func cmdXRead(x *call) {
+	if x.cmd.name == "xread" && !x.allOfType(x.cmd.keys(nil, x.args), "stream") {
+		x.err(wrongType) // the data engine finds nothing, and BLOCK waits for ever
+		return
+	}
 	try := slices.Clone(x.args)
 	timeout, block, streams := time.Duration(0), false, 0
 	for i := 1; i < len(try) && streams == 0; i++ {

@@ -51,18 +51,27 @@ var combines = map[string]bool{
 	"sdiffstore": true, "sinterstore": true, "sunionstore": true, "zinterstore": true, "zunionstore": true,
 }
 
+const wrongType = "WRONGTYPE Operation against a key holding the wrong kind of value"
+
+// allOfType reports whether the keys that exist are of one of the types.
+func (x *call) allOfType(keys []string, types ...string) bool {
+	for _, key := range keys {
+		if kind := x.ds.value("TYPE", key).Str; kind != "none" && !slices.Contains(types, kind) {
+			return false
+		}
+	}
+	return true
+}
+
 // strictCombine refuses sources of another type, for which the data engine
 // removes the destination first.
 func strictCombine(x *call) string {
-	for i, key := range x.cmd.keys(nil, x.args) {
-		if i == 0 {
-			continue // the destination
-		}
-		switch kind := x.ds.value("TYPE", key).Str; {
-		case kind == "none", kind == "set", kind == "zset" && x.cmd.name[0] == 'z':
-		default:
-			return "WRONGTYPE Operation against a key holding the wrong kind of value"
-		}
+	types := []string{"set"}
+	if x.cmd.name[0] == 'z' {
+		types = append(types, "zset")
+	}
+	if keys := x.cmd.keys(nil, x.args); len(keys) > 0 && !x.allOfType(keys[1:], types...) {
+		return wrongType
 	}
 	return ""
 }
