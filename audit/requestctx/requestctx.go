@@ -174,13 +174,7 @@ func contextOf(f *code.Func, v *types.Var) string {
 				what = "a timeout made outside the flight"
 			}
 		case f.Is(call, "context", "WithCancel", "WithValue"):
-			if parent := f.Var(call.Args[0]); parent != nil && parent != v && contextOf(f, parent) == "" {
-				return ""
-			}
-			if inner, ok := call.Args[0].(*ast.CallExpr); ok && f.Is(inner, "context", "Background", "WithoutCancel") {
-				return ""
-			}
-			what = "its caller's context"
+			what = parentOf(f, v, call.Args[0])
 		default:
 			if sel, ok := call.Fun.(*ast.SelectorExpr); ok && (sel.Sel.Name == "Context" || sel.Sel.Name == "UserContext") {
 				what = "the request's context"
@@ -188,6 +182,21 @@ func contextOf(f *code.Func, v *types.Var) string {
 		}
 	}
 	return what
+}
+
+// parentOf says whose context another one is derived from, "" when a function
+// that may detach it stands between.
+func parentOf(f *code.Func, child *types.Var, e ast.Expr) string {
+	if parent := f.Var(e); parent != nil && parent != child {
+		return contextOf(f, parent)
+	}
+	if call, ok := ast.Unparen(e).(*ast.CallExpr); ok {
+		if sel, ok := call.Fun.(*ast.SelectorExpr); ok && (sel.Sel.Name == "Context" || sel.Sel.Name == "UserContext") {
+			return "the request's context"
+		}
+		return ""
+	}
+	return "its caller's context"
 }
 
 // at is the place of a variable's declaration.

@@ -86,6 +86,20 @@ func okDetachedBefore(parent context.Context) {
 	g.Do("a", func() (any, error) { return query(ctx, "a") })
 }
 
+func derived(c *fiber.Ctx) {
+	ctx, cancel := context.WithCancel(c.UserContext())
+	defer cancel()
+	g.Do("a", func() (any, error) { return query(ctx, "a") }) // want `runs on the request's context`
+}
+
+func detached(ctx context.Context) context.Context { return context.WithoutCancel(ctx) }
+
+func okDerivedFromDetached(parent context.Context) {
+	ctx, cancel := context.WithCancel(detached(parent))
+	defer cancel()
+	g.Do("a", func() (any, error) { return query(ctx, "a") })
+}
+
 func okLogs(ctx context.Context) {
 	g.Do("a", func() (any, error) {
 		slog.InfoContext(ctx, "load")
