@@ -144,7 +144,7 @@ func (c *core) boot(ctx context.Context) error {
 			return err
 		}
 		if err := c.warmAll(ctx); err != nil && ctx.Err() == nil {
-			cause, fix := diagnose(err, c.cfg)
+			fix, cause := diagnose(err, c.cfg)
 			c.cfg.Logger.Warn("redis cluster: not all warm connections could be opened", "pool", c.cfg.Name, "err", cause, "fix", fix)
 		}
 		return nil

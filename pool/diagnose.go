@@ -16,13 +16,13 @@ import (
 
 // diagnose says what an error of a node means and what to do about it. cause
 // is the error in few words.
-func diagnose(err error, cfg Config) (cause error, fix string) {
+func diagnose(err error, cfg Config) (fix string, cause error) {
 	var reply redis.Error
 	switch {
 	case errors.As(err, &reply) && !errors.Is(err, redis.Nil):
-		return err, fixReply(reply.Error(), cfg)
+		return fixReply(reply.Error(), cfg), err
 	case errors.Is(err, redis.Nil):
-		return errors.New("an empty answer where none is possible"), "is this a Redis or Valkey server?"
+		return "is this a Redis or Valkey server?", errors.New("an empty answer where none is possible")
 	}
 	var te *tlsError
 	if errors.As(err, &te) {
@@ -54,62 +54,62 @@ func fixReply(msg string, cfg Config) string {
 	return ""
 }
 
-func diagnoseTLS(te *tlsError) (error, string) {
+func diagnoseTLS(te *tlsError) (fix string, cause error) {
 	var rec tls.RecordHeaderError
 	var host x509.HostnameError
 	var authority x509.UnknownAuthorityError
 	var invalid x509.CertificateInvalidError
 	switch {
 	case errors.As(te, &rec):
-		return errors.New("the answer is not TLS"), "this is a plain port: turn TLS off (rcctl: no --tls), or give the TLS port"
+		return "this is a plain port: turn TLS off (rcctl: no --tls), or give the TLS port", errors.New("the answer is not TLS")
 	case errors.As(te, &host):
-		return te, "set TLS.ServerName (rcctl: --tls-server-name) to a name in the certificate, or have the certificate list the announced host"
+		return "set TLS.ServerName (rcctl: --tls-server-name) to a name in the certificate, or have the certificate list the announced host", te
 	case errors.As(te, &authority):
-		return te, "the certificate is signed by a CA that is not trusted here: set TLS.RootCAs (rcctl: --tls-ca)"
+		return "the certificate is signed by a CA that is not trusted here: set TLS.RootCAs (rcctl: --tls-ca)", te
 	case errors.As(te, &invalid):
-		return te, "renew the certificate, or check the clocks"
+		return "renew the certificate, or check the clocks", te
 	case isTimeout(te):
-		return errors.New("TLS: no answer to the handshake"), "probably a plain port: turn TLS off (rcctl: no --tls), or give the TLS port"
+		return "probably a plain port: turn TLS off (rcctl: no --tls), or give the TLS port", errors.New("TLS: no answer to the handshake")
 	case errors.Is(te, io.EOF), errors.Is(te, syscall.ECONNRESET):
-		return errors.New("TLS: the connection was closed during the handshake"), "probably a plain port: turn TLS off (rcctl: no --tls), or give the TLS port"
+		return "probably a plain port: turn TLS off (rcctl: no --tls), or give the TLS port", errors.New("TLS: the connection was closed during the handshake")
 	case strings.Contains(te.Error(), "certificate required"):
-		return te, clientCertFix
+		return clientCertFix, te
 	}
-	return te, ""
+	return "", te
 }
 
 const clientCertFix = "the server wants a client certificate: set TLS.Certificates (rcctl: --tls-cert and --tls-key)"
 
-func diagnoseNet(err error, cfg Config) (error, string) {
+func diagnoseNet(err error, cfg Config) (fix string, cause error) {
 	var dns *net.DNSError
 	switch {
 	case errors.As(err, &dns):
-		return dns, "check the host name and the resolver"
+		return "check the host name and the resolver", dns
 	case errors.Is(err, syscall.ECONNREFUSED):
-		return errors.New("connection refused"), "nothing listens there: is the server up, is the port right?"
+		return "nothing listens there: is the server up, is the port right?", errors.New("connection refused")
 	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
-		return err, "raise the limit of open files (LimitNOFILE, ulimit -n; doctor: L03)"
+		return "raise the limit of open files (LimitNOFILE, ulimit -n; doctor: L03)", err
 	case errors.Is(err, syscall.EADDRNOTAVAIL):
-		return err, "no free local port to this address: widen net.ipv4.ip_local_port_range, keep connections open (doctor: T07)"
+		return "no free local port to this address: widen net.ipv4.ip_local_port_range, keep connections open (doctor: T07)", err
 	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):
-		return err, "no route from here: wrong address, or an announced address of another network (AddrMap; rcctl: --addr-map)"
+		return "no route from here: wrong address, or an announced address of another network (AddrMap; rcctl: --addr-map)", err
 	case errors.Is(err, redis.ErrPoolTimeout):
-		return err, "all connections were busy for PoolTimeout: raise PoolSize (rcctl pool plan)"
+		return "all connections were busy for PoolTimeout: raise PoolSize (rcctl pool plan)", err
 	case errors.Is(err, context.Canceled):
-		return err, ""
+		return "", err
 	case strings.Contains(err.Error(), "certificate required"):
-		return err, clientCertFix
+		return clientCertFix, err
 	case isTimeout(err):
-		return fmt.Errorf("no answer within the time allowed (dial %s, read %s)", cfg.DialTimeout, cfg.ReadTimeout),
-			"host down, packets dropped, server stalled, or an address that is not reachable from here (AddrMap; rcctl: --addr-map)"
+		return "host down, packets dropped, server stalled, or an address that is not reachable from here (AddrMap; rcctl: --addr-map)",
+			fmt.Errorf("no answer within the time allowed (dial %s, read %s)", cfg.DialTimeout, cfg.ReadTimeout)
 	case closedEarly(err) && cfg.TLS == nil:
-		return errors.New("the server closed the connection without an answer"),
-			"if this is a TLS port, turn TLS on (Config.TLS; rcctl: --tls); if not, see the server's log"
+		return "if this is a TLS port, turn TLS on (Config.TLS; rcctl: --tls); if not, see the server's log",
+			errors.New("the server closed the connection without an answer")
 	case closedEarly(err):
-		return errors.New("the server closed the connection without an answer"),
-			"see the server's log; a server that wants a client certificate closes like this (TLS.Certificates; rcctl: --tls-cert and --tls-key)"
+		return "see the server's log; a server that wants a client certificate closes like this (TLS.Certificates; rcctl: --tls-cert and --tls-key)",
+			errors.New("the server closed the connection without an answer")
 	}
-	return err, ""
+	return "", err
 }
 
 // closedEarly reports an end of the connection, or bytes that are no RESP: a
@@ -124,7 +124,7 @@ func nodeError(addr string, err error, cfg Config) *NodeError {
 	if ne := (*NodeError)(nil); errors.As(err, &ne) {
 		return ne
 	}
-	cause, fix := diagnose(err, cfg)
+	fix, cause := diagnose(err, cfg)
 	return &NodeError{Addr: addr, Err: cause, Fix: fix}
 }
 

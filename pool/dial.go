@@ -85,7 +85,7 @@ func (c *core) dialNode(ctx context.Context, network, addr string) (net.Conn, er
 // limitHint names the limit of this host that a dial ran into.
 func limitHint(err error) error {
 	if errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) || errors.Is(err, syscall.EADDRNOTAVAIL) {
-		_, fix := diagnoseNet(err, Config{})
+		fix, _ := diagnoseNet(err, Config{})
 		return fmt.Errorf("%w: %s", err, fix)
 	}
 	return err

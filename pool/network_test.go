@@ -61,6 +61,7 @@ func TestTLSWithACertificateForEachNodeAndNoIPInItWorks(t *testing.T) {
 	}
 	eventually(t, 20*time.Second, "both nodes knowing each other's name", func() bool {
 		for _, c := range clients {
+			//lint:ignore SA1019 what clients ask for
 			s, err := c.ClusterSlots(ctx).Result()
 			if err != nil || len(s) != 2 || !strings.Contains(s[0].Nodes[0].Addr, "redis.test") || !strings.Contains(s[1].Nodes[0].Addr, "redis.test") {
 				return false
