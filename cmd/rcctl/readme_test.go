@@ -77,7 +77,9 @@ func TestEveryCommandOfTheReadmeRuns(t *testing.T) {
 	}
 	c := clustertest.Run(t, clustertest.Options{Replicas: 1})
 	commands := 0
-	for _, b := range markdownBlocks(t, readme) {
+	blocks := markdownBlocks(t, readme)
+	t.Chdir("../..")
+	for _, b := range blocks {
 		if b.language != "sh" {
 			continue
 		}
