@@ -7,7 +7,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/redis/go-redis/v9/logging"
 )
+
+func TestMain(m *testing.M) {
+	logging.Disable() // as main does
+	os.Exit(m.Run())
+}
 
 func TestWrongCommandLinesExitWithTwoAndNameTheFlag(t *testing.T) {
 	for _, tc := range []struct {
