@@ -7,6 +7,7 @@ import (
 	"net"
 	"strings"
 	"sync"
+	"time"
 )
 
 const (
@@ -318,8 +319,12 @@ func (c *Cluster) awaitEpochs(ctx context.Context, of *Node) error {
 }
 
 // awaitOwner waits until all live nodes name the owner of the slots and know
-// its config epoch, so that no older news can change their minds.
+// its config epoch, so that no older news can change their minds. A node that
+// still names another after a second is told again, as redis-cli --cluster fix
+// does: after ten slots in a row a new owner was once seen to name the old one
+// of the last slot until the wait ended, and why is not known.
 func (c *Cluster) awaitOwner(ctx context.Context, owner *Node, slots ...int) error {
+	patience := time.Now().Add(time.Second)
 	err := poll(ctx, func(ctx context.Context) error {
 		views := c.views(ctx, (*Node).view)
 		var epoch uint64
@@ -334,6 +339,9 @@ func (c *Cluster) awaitOwner(ctx context.Context, owner *Node, slots ...int) err
 			}
 			for _, slot := range slots {
 				if got := v.owner(slot); got != owner.id {
+					if time.Now().After(patience) {
+						_ = v.node.setSlot(ctx, slot, "node", owner.id) // the next look tells
+					}
 					return fmt.Errorf("%s: slot %d belongs to %q, not to %s", v.node, slot, got, owner)
 				}
 			}
