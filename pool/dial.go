@@ -33,7 +33,7 @@ func (d *dialer) dial(ctx context.Context, network, addr string) (net.Conn, erro
 	defer cancel()
 	defer context.AfterFunc(d.life, cancel)()
 
-	announced := d.complete(addr)
+	announced := completeHost(addr, d.hostFor)
 	conn, err := d.base(ctx, network, mapAddr(d.cfg.AddrMap, announced))
 	if err != nil {
 		var op *net.OpError
@@ -100,14 +100,14 @@ func (e *tlsError) Unwrap() error { return e.err }
 // Timeout makes the error a timeout where the handshake ran into one.
 func (e *tlsError) Timeout() bool { return isTimeout(e.err) }
 
-// complete fills in a host that a redirect left empty ("MOVED 1 :7000") or
-// unknown ("?").
-func (d *dialer) complete(addr string) string {
+// completeHost fills in a host that a redirect left empty ("MOVED 1 :7000") or
+// unknown ("?"): hostFor names the host of the node on that port.
+func completeHost(addr string, hostFor func(port string) string) string {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil || (host != "" && host != "?") {
 		return addr
 	}
-	if h := d.hostFor(port); h != "" {
+	if h := hostFor(port); h != "" {
 		return net.JoinHostPort(h, port)
 	}
 	return addr

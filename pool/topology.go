@@ -225,7 +225,9 @@ func (h *topologyHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 		err := next(ctx, raw)
 		var slots []redis.ClusterSlot
 		if err == nil {
-			slots, err = parseClusterSlots(raw.Val(), h.addr)
+			// A node that is known from such a redirect alone has no host to
+			// lend to the others.
+			slots, err = parseClusterSlots(raw.Val(), completeHost(h.addr, h.topo.hostFor))
 		}
 		h.topo.set(h.addr, slots, err)
 		slotsCmd.SetVal(slots)
