@@ -3,6 +3,7 @@ package bench_test
 import (
 	"context"
 	"fmt"
+	"os"
 	"os/exec"
 	"strings"
 	"testing"
@@ -49,6 +50,9 @@ func redisCLI(ctx context.Context, t *testing.T, args ...string) {
 
 func TestBooksCloseWhile400SlotsAreMovedByRedisCLI(t *testing.T) {
 	if _, err := exec.LookPath("redis-cli"); err != nil {
+		if os.Getenv("RCCTL_REQUIRE_REDIS") == "1" {
+			t.Fatal(err)
+		}
 		t.Skip("redis-cli is not installed")
 	}
 	c := startCluster(t)
